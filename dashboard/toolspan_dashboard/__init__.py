@@ -1,0 +1,3 @@
+"""
+The Streamlit dashboard.
+"""

@@ -1,0 +1,3 @@
+"""
+One SQL file per number.
+"""

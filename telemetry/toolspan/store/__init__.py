@@ -1,0 +1,3 @@
+"""
+Where rows are kept: one protocol, one module per engine.
+"""
