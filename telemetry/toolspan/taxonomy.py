@@ -71,10 +71,10 @@ def read_table() -> dict[str, list[Rule]]:
     The rows of `taxonomy.csv` by kind of evidence, in their order.
     """
     table: dict[str, list[Rule]] = {}
-    with files(__package__).joinpath("taxonomy.csv").open(encoding="utf-8", newline="") as text:
-        for row in csv.DictReader(text):
-            rule = Rule(row["value"], ErrorClass(row["class"]), row["code"], row["generic"] == "yes")
-            table.setdefault(row["evidence"], []).append(rule)
+    text = files(__package__).joinpath("taxonomy.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        rule = Rule(row["value"], ErrorClass(row["class"]), row["code"], row["generic"] == "yes")
+        table.setdefault(row["evidence"], []).append(rule)
     return table
 
 
