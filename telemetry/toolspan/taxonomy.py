@@ -71,7 +71,7 @@ def read_table() -> dict[str, list[Rule]]:
     The rows of `taxonomy.csv` by kind of evidence, in their order.
     """
     table: dict[str, list[Rule]] = {}
-    text = files(__package__).joinpath("taxonomy.csv").read_text(encoding="utf-8")
+    text = files("toolspan").joinpath("taxonomy.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
         rule = Rule(row["value"], ErrorClass(row["class"]), row["code"], row["generic"] == "yes")
         table.setdefault(row["evidence"], []).append(rule)
