@@ -1,0 +1,153 @@
+"""
+The core: the facts of one group of spans in, all rows of it out.
+
+One pure function, so that an agent's process, a collector and a file give the same numbers: the same spans in any
+order, delivered once or more, give the same rows. Whoever calls it decides when, and what becomes of the rows.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import Final
+
+from toolspan.ancestry import Trace, read_traces
+from toolspan.calls import Execution
+from toolspan.episodes import find_episodes
+from toolspan.escalations import Heard, escalating_calls
+from toolspan.lineage import Link, relate
+from toolspan.outcomes import conclude, is_unhandled
+from toolspan.records import Call, Rows, SpanFacts, Task
+from toolspan.sums import sum_clean, sum_up
+from toolspan.tasks import Frame, Work, find_work, frame_of, measure_unseen
+
+_CALL_ORDER: Final = attrgetter("started_ns", "trace_id", "span_id")
+_TASK_ORDER: Final = attrgetter("started_ns", "task_id")
+_ESCALATION_ORDER: Final = attrgetter("at_ns", "trace_id", "span_id", "source")
+_EPISODE_ORDER: Final = attrgetter("opened_ns", "task_id", "tool", "span_id")
+_TASK_TOOL_ORDER: Final = attrgetter("task_id", "tool")
+
+
+def derive(spans: Iterable[SpanFacts], *, escalation_tools: Collection[str] = (), settled: bool = True) -> Rows:
+    """
+    The rows of the tasks of *spans*: calls, tasks and escalations by time, episodes by opening, sums by task and tool.
+
+    Args:
+        spans: all spans of one group or more; of spans with one (trace id, span id) the first stays.
+        escalation_tools: tools whose call asks a human.
+        settled: whether the tasks are settled.
+    """
+    traces = read_traces(spans)
+    works = find_work(traces.values())
+    unseen = measure_unseen(traces.values(), works)
+    rows = Rows([], [], [], [], [])
+    for work in works:
+        if escalation_tools:
+            work.escalations += escalating_calls(work.calls, escalation_tools)
+        _add(rows, work, frame_of(work, unseen), traces, settled=settled)
+    rows.episodes.sort(key=_EPISODE_ORDER)
+    rows.task_tools.sort(key=_TASK_TOOL_ORDER)
+    if len(works) > 1 or len(traces) > 1:
+        rows.calls.sort(key=_CALL_ORDER)
+        rows.tasks.sort(key=_TASK_ORDER)
+        rows.escalations.sort(key=_ESCALATION_ORDER)
+    return rows
+
+
+def _add(rows: Rows, work: Work, frame: Frame, traces: Mapping[bytes, Trace], *, settled: bool) -> None:
+    """
+    Add the rows of one task.
+    """
+    calls, heard = work.calls, Heard(work.escalations)
+    streak, links = _add_tools(rows, calls, heard)
+    rows.calls.extend(_call_rows(calls, links, frame))
+    rows.escalations.extend(heard.escalations)
+    outcome, source = conclude(work, frame.last, heard, traces)
+    rows.tasks.append(
+        Task(
+            work.task_id,
+            frame.trace_id,
+            frame.name,
+            frame.agent,
+            frame.service,
+            frame.environment,
+            frame.started_ns,
+            frame.ended_ns,
+            outcome,
+            source,
+            settled,
+            len(calls),
+            streak,
+            streak > 0 and is_unhandled(outcome, calls, heard),
+        )
+    )
+
+
+def _add_tools(rows: Rows, calls: list[Execution], heard: Heard) -> tuple[int, dict[str, Iterator[Link]]]:
+    """
+    Add the rows of each tool of a task; gives the longest streak, and the links of the calls of tools that failed.
+    """
+    by_tool: dict[str, list[Execution]] = {}
+    failed: set[str] = set()
+    for call in calls:
+        tool = call.tool
+        if tool in by_tool:
+            by_tool[tool].append(call)
+        else:
+            by_tool[tool] = [call]
+        if call.outcome == "error":
+            failed.add(tool)
+    starts_ns = [call.started_ns for call in calls] if failed else []
+    streak = 0
+    links: dict[str, Iterator[Link]] = {}
+    for tool, of_tool in by_tool.items():
+        if tool not in failed:
+            rows.task_tools.append(sum_clean(of_tool))
+            continue
+        found = relate(of_tool, heard, starts_ns)
+        episodes = find_episodes(of_tool, heard)
+        sums = sum_up(of_tool, found, episodes)
+        streak = max(streak, sums.streak)
+        links[tool] = iter(found)
+        rows.episodes.extend(episodes)
+        rows.task_tools.append(sums)
+    return streak, links
+
+
+def _call_rows(calls: Iterable[Execution], links: Mapping[str, Iterator[Link]], frame: Frame) -> Iterator[Call]:
+    """
+    The rows of *calls*. Agent, service and environment are the task's: every number is grouped by those.
+    """
+    agent, service, environment = frame.agent, frame.service, frame.environment
+    for call in calls:
+        link = next(links[call.tool]) if call.tool in links else Link(call.step_id or call.span_id.hex())
+        # by position: by name costs twice as much, and there is a row for every call
+        yield Call(
+            call.task_id,
+            call.trace_id,
+            call.span_id,
+            call.tool,
+            agent,
+            service,
+            environment,
+            call.started_ns,
+            call.ended_ns,
+            call.outcome,
+            call.error_class,
+            call.code,
+            call.evidence,
+            call.attempts,
+            call.waited_ms,
+            call.budget_exhausted,
+            call.args_hash,
+            call.field,
+            call.retry_after_ms,
+            call.lint,
+            call.step_id,
+            link.step,
+            call.parent_run,
+            link.follows,
+            link.follow_up,
+            link.presumed,
+            link.verdict,
+            link.wasted_ns,
+            link.next_action,
+        )

@@ -1,0 +1,147 @@
+"""
+The store of one process and one moment: files given to `report`, and tests.
+
+Spans lie in one dictionary per trace rather than in one under (trace id, span id): spans of a trace come together, so
+most need one small look-up and no key object. Measured on a million spans: 0.24 s against 0.73.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from toolspan.derive import derive
+from toolspan.groups import split_groups
+from toolspan.records import Rows, SpanFacts
+from toolspan.scope import EVERYTHING, Scope, rows_in
+from toolspan.store import AppendResult, DerivedGroup
+
+
+class SettleResult(NamedTuple):
+    """
+    How many groups were settled, and the calls and tasks in them.
+    """
+
+    groups: int
+    calls: int
+    tasks: int
+
+
+class MemoryStore:
+    """
+    A store that lives as long as the object and prunes nothing, so that no span is late.
+
+    *escalation_tools* are the tools of which a call is an escalation.
+    """
+
+    def __init__(self, *, escalation_tools: Iterable[str] = ()) -> None:
+        self._escalation_tools = tuple(escalation_tools)
+        self._spans: dict[bytes, dict[bytes, SpanFacts]] = {}
+        self._traces_of_task: dict[str, set[bytes]] = {}
+        self._tasks_of_trace: dict[bytes, set[str]] = {}
+        self._rows: dict[bytes, Rows] = {}  # by the smallest trace id of the group
+        self._stale: set[bytes] = set()  # traces whose rows do not know all of their spans
+        self._open: set[bytes] = set()  # traces that have not settled since their last span
+
+    def append(self, spans: Iterable[SpanFacts], /) -> AppendResult:
+        """
+        Keeps the spans that are new.
+        """
+        duplicates = conflicts = new = 0
+        touched: set[bytes] = set()
+        trace_id, members = b"", dict[bytes, SpanFacts]()
+        for span in spans:
+            if span.trace_id != trace_id:
+                trace_id = span.trace_id
+                members = self._spans.setdefault(trace_id, {})
+            kept = members.get(span.span_id)
+            if kept is None:
+                new += 1
+                members[span.span_id] = span
+                touched.add(trace_id)
+                if span.marks is not None and span.marks.task_id:
+                    self._join(span.marks.task_id, trace_id)
+            elif kept == span:
+                duplicates += 1
+            else:
+                conflicts += 1
+        self._stale |= touched
+        self._open |= touched
+        return AppendResult(new, duplicates, conflicts, late=0, rejected=0, touched=frozenset(touched))
+
+    def load_groups(self, traces: Iterable[bytes], /) -> list[list[SpanFacts]]:
+        """
+        All kept spans of every group that has one of *traces*.
+        """
+        wanted = self._joined(traces)
+        return split_groups(span for trace_id in wanted for span in self._spans.get(trace_id, {}).values())
+
+    def replace_groups(self, groups: Iterable[DerivedGroup], /) -> None:
+        """
+        Puts the rows of *groups* in the place of all rows derived before from any of their traces.
+        """
+        for group in groups:
+            for trace_id in group.traces:
+                self._rows.pop(trace_id, None)
+            self._rows[min(group.traces)] = group.rows
+            self._stale -= group.traces
+            if group.is_settled:
+                self._open -= group.traces
+
+    def settle(self) -> SettleResult:
+        """
+        Settles every task that got a span since it last settled: the input has ended, nothing more will come.
+        """
+        groups = self._derive(self._open, is_settled=True)
+        return SettleResult(
+            groups=len(groups),
+            calls=sum(len(group.rows.calls) for group in groups),
+            tasks=sum(len(group.rows.tasks) for group in groups),
+        )
+
+    def rows(self, scope: Scope = EVERYTHING, /) -> Rows:
+        """
+        All rows of the tasks in *scope*; a task that has not settled since its last span is open.
+
+        They stand by trace id, so that the same spans give the same rows in whatever order and batches they came.
+        """
+        self._derive(self._stale, is_settled=False)
+        merged = Rows([], [], [], [], [])
+        for trace_id in sorted(self._rows):
+            group = self._rows[trace_id]
+            merged.calls.extend(group.calls)
+            merged.tasks.extend(group.tasks)
+            merged.escalations.extend(group.escalations)
+            merged.episodes.extend(group.episodes)
+            merged.task_tools.extend(group.task_tools)
+        return merged if scope == EVERYTHING else rows_in(merged, scope)
+
+    def _derive(self, traces: Iterable[bytes], *, is_settled: bool) -> list[DerivedGroup]:
+        groups = [
+            DerivedGroup(
+                frozenset(span.trace_id for span in spans),
+                derive(spans, escalation_tools=self._escalation_tools, settled=is_settled),
+                is_settled,
+            )
+            for spans in self.load_groups(traces)
+        ]
+        self.replace_groups(groups)
+        return groups
+
+    def _join(self, task_id: str, trace_id: bytes) -> None:
+        self._traces_of_task.setdefault(task_id, set()).add(trace_id)
+        self._tasks_of_trace.setdefault(trace_id, set()).add(task_id)
+
+    def _joined(self, traces: Iterable[bytes]) -> set[bytes]:
+        """
+        *traces* and all that task ids join to them, through one another too.
+        """
+        found = set(traces)
+        waiting = [trace_id for trace_id in found if trace_id in self._tasks_of_trace]
+        seen: set[str] = set()
+        while waiting:
+            for task_id in self._tasks_of_trace.get(waiting.pop(), ()):
+                if task_id not in seen:
+                    seen.add(task_id)
+                    more = self._traces_of_task[task_id] - found
+                    found |= more
+                    waiting.extend(more)
+        return found
