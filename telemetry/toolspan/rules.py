@@ -243,7 +243,7 @@ def _table_code(rule: EvidenceRule) -> str | None:
             named = name_sqlstate(value.ljust(5, "0"))  # a class of states is its "no subclass" state
         case Condition.ERROR_TYPE:
             named, _ = name_exception(value) or (None, False)
-        case Condition.MESSAGE | Condition.RESULT:
+        case _:
             return None
     return named.code if named else None
 

@@ -1,0 +1,87 @@
+"""
+What the README shows is what happens.
+"""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from toolspan.config import load_settings
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+SCRIPTS = Path(sys.executable).parent
+
+
+def blocks(language: str) -> list[str]:
+    return [text for name, text in BLOCKS if name == language]
+
+
+def run(command: str) -> subprocess.CompletedProcess[str]:
+    """
+    Run a command of the README with the installed program, at 80 columns as a pipe has them.
+    """
+    installed = command.replace(".venv/bin/", f"{SCRIPTS}/")
+    return subprocess.run(["bash", "-c", installed], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+
+COMMANDS = [
+    line
+    for block in blocks("sh")
+    for line in block.splitlines()
+    if "toolspan " in line and not line.startswith("python3")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_shown_command_runs(command: str) -> None:
+    """Every command that the README shows succeeds and says something."""
+    result = run(command)
+
+    assert (0, "") == (result.returncode, result.stderr)
+    assert result.stdout
+
+
+def test_there_are_commands() -> None:
+    """An empty list would prove nothing."""
+    assert len(COMMANDS) >= 6
+
+
+def test_the_first_screen_is_what_the_command_prints() -> None:
+    """The report at the top of the README is the real one."""
+    (console,) = blocks("console")
+    command, _, shown = console.partition("\n")
+
+    result = run(command.rpartition("&&")[2])
+
+    assert shown == result.stdout
+
+
+def test_the_shown_configuration_is_accepted(tmp_path: Path) -> None:
+    """The TOML file of the README loads, and holds the rules it shows."""
+    (config,) = blocks("toml")
+    path = tmp_path / "toolspan.toml"
+    path.write_text(config)
+
+    settings = load_settings(environ={}, config_path=str(path))
+
+    assert len(tomllib.loads(config)["rule"]) == 2
+    assert settings.escalation_tools == {"ask_manager"}
+    assert not settings.rules.is_empty
+
+
+def test_the_example_is_what_its_script_writes(tmp_path: Path) -> None:
+    """The spans that come with the README can be made again."""
+    script = (ROOT / "docs" / "make_example.py").read_text()
+    copy = tmp_path / "make_example.py"
+    copy.write_text(script)
+
+    subprocess.run([sys.executable, str(copy)], check=True, timeout=60)
+
+    made = tmp_path / "travel-agent.otlp.jsonl.gz"
+    assert (ROOT / "docs" / made.name).read_bytes() == made.read_bytes()
