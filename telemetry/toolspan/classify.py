@@ -14,7 +14,7 @@ from typing import Final
 from toolspan import attributes as attr
 from toolspan.conventions import DEFERRALS, FAILURE_FLAGS
 from toolspan.error_documents import MAX_FIELD_CHARS, read_envelope, retry_after_of, to_retry_after
-from toolspan.evidence import Evidence, Finding, findings, gather
+from toolspan.evidence import Evidence, Finding, exception_of, findings, gather
 from toolspan.exceptions import is_wrapper
 from toolspan.fields import field_in_text
 from toolspan.payloads import is_array
@@ -69,9 +69,12 @@ class Classifier:
         How *span*, a tool span of *tool* whose call returned *result*, says that the call ended. Never raises.
         """
         attributes = span.attributes
-        is_quiet = is_plain(result) and not self._rules.has_result_rules
-        if is_quiet and span.status_code != attr.STATUS_ERROR and not span.events and _SPEAKING.isdisjoint(attributes):
-            return OK
+        is_quiet = span.status_code != attr.STATUS_ERROR and not span.events and _SPEAKING.isdisjoint(attributes)
+        if is_quiet and not self._rules.has_result_rules:
+            if is_plain(result):
+                return OK
+            if is_clean_success(result):
+                return _SAYS_OK
         key = None
         if _SPECIFIC.isdisjoint(attributes):
             key = _cache_key(span, tool, result)
@@ -165,15 +168,14 @@ def _cache_key(span: SpanView, tool: str, result: object) -> tuple[object, ...] 
         return None
     if len(span.status_message) > _MAX_KEY_CHARS * 4:
         return None
-    thrown: tuple[object, ...] = ()
+    thrown: tuple[str, ...] = ()
     for event in span.events:
         if event.name == attr.EXCEPTION_EVENT:
-            get = event.attributes.get
-            kind = get(attr.EXCEPTION_TYPE)
+            kind, message, stacktrace = exception_of(event)
             # a stack trace is read for the cause of a wrapper only, and is ten times as long as the rest
-            stacktrace = get(attr.EXCEPTION_STACKTRACE) if isinstance(kind, str) and is_wrapper(kind) else None
-            thrown = (kind, get(attr.EXCEPTION_MESSAGE), stacktrace)
-    return (tool, span.status_code, span.status_message, span.attributes.get(attr.ERROR_TYPE), result, thrown)
+            thrown = (kind, message, stacktrace if is_wrapper(kind) else "")
+    error_type = span.attributes.get(attr.ERROR_TYPE)
+    return (tool, span.status_code, span.status_message, str(error_type or ""), result, thrown)
 
 
 def _rule_view(evidence: Evidence) -> FailureEvidence:

@@ -28,13 +28,15 @@ from toolspan.exceptions import (
     is_wrapper,
     name_exception,
 )
-from toolspan.records import SpanView
+from toolspan.records import Event, SpanView
 from toolspan.results import ResultReading
-from toolspan.statuses import Named, name_grpc, name_http, name_jsonrpc, name_sqlstate
+from toolspan.statuses import Named, name_grpc, name_http, name_http_reason, name_jsonrpc, name_sqlstate
 from toolspan.texts import read_form, read_text
 
 _DIRECT_CAUSE: Final = "The above exception was the direct cause of the following exception:"
 _MAX_CAUSES: Final = 8
+#: A type is evidence and is kept as such; what is longer is no type's name.
+_MAX_TYPE_CHARS: Final = 200
 _CANCELLED_WORDS: Final = frozenset(("cancelled", "canceled"))
 _GRPC_CANCELLED: Final = ("1", "CANCELLED")
 
@@ -82,7 +84,7 @@ def gather(span: SpanView, result: ResultReading) -> Evidence:
     The evidence of *span*, whose call returned what *result* read.
     """
     attributes = span.attributes
-    error_type = _text(attributes.get(attr.ERROR_TYPE))
+    error_type = _text(attributes.get(attr.ERROR_TYPE))[:_MAX_TYPE_CHARS]
     thrown, message, stacktrace = _last_exception(span)
     exception_type, cause_message = _unwrapped(thrown, stacktrace)
     rpc = _first(attributes, attr.RPC_STATUS)
@@ -194,7 +196,7 @@ def _name_error_type(evidence: Evidence) -> Named | None:
         return name_http(number)
     if is_wrapper(error_type):
         return None
-    return _name_type(evidence, error_type) or name_grpc(error_type)
+    return _name_type(evidence, error_type) or name_grpc(error_type) or name_http_reason(error_type)
 
 
 def _name_type(evidence: Evidence, type_name: str) -> Named | None:
@@ -217,15 +219,19 @@ def _thrown(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(5, f"exception:{evidence.exception_type}", named, if_failed=is_handled)
 
 
+def exception_of(event: Event) -> tuple[str, str, str]:
+    """
+    Type, message and stack trace of an exception event; empty where it does not say.
+    """
+    get = event.attributes.get
+    return _text(get(attr.EXCEPTION_TYPE))[:_MAX_TYPE_CHARS], _text(get(attr.EXCEPTION_MESSAGE)), _text(get(attr.EXCEPTION_STACKTRACE))
+
+
 def _last_exception(span: SpanView) -> tuple[str, str, str]:
     for event in reversed(span.events):
         if event.name == attr.EXCEPTION_EVENT:
-            get = event.attributes.get
-            return (
-                _text(get(attr.EXCEPTION_TYPE)) or "Exception",
-                _text(get(attr.EXCEPTION_MESSAGE)),
-                _text(get(attr.EXCEPTION_STACKTRACE)),
-            )
+            kind, message, stacktrace = exception_of(event)
+            return kind or "Exception", message, stacktrace
     return "", "", ""
 
 

@@ -46,7 +46,8 @@ def find_type(text: str) -> tuple[Named | None, Named | None]:
     Where the former is there, the latter is None.
     """
     generic: Named | None = None
-    lower = _LOWER_TYPE.finditer(text) if "socket." in text or text[:2] in ("ti", "ga") else ()
+    is_lower = "timeout(" in text or "gaierror" in text or "socket." in text or text.startswith("timeout:")
+    lower = _LOWER_TYPE.finditer(text) if is_lower else ()
     for match in chain(lower, _TYPE.finditer(text)):
         if name_exception(match[1]) is None:
             continue

@@ -61,5 +61,7 @@ class _Joined:
         while (parent := parents.get(root)) is not None:
             root = parent
         while trace_id != root:
-            trace_id, parents[trace_id] = parents[trace_id], root
+            parent = parents[trace_id]
+            parents[trace_id] = root
+            trace_id = parent
         return root

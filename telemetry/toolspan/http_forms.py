@@ -77,16 +77,13 @@ _BEFORE: Final = (
 # frames behind the number that no one else prints
 _AFTER: Final = re.compile(
     r" (?:Client|Server) Error(?:: | for |\. \()"  # requests; docker; huggingface_hub
-    r"|, message=['\"]"  # aiohttp; okhttp
+    r"|, message="  # aiohttp; okhttp
     r"|\) when calling the \w"  # boto3, of answers without a body
     r"|\)\s+Reason: "  # clients generated from OpenAPI: kubernetes, influxdb
     r"|\] during \["  # feign
-    r"| reading \w+#"  # feign before 10.5
     r"| when requesting http"  # googleapiclient
     r"| (?:GET|HEAD|POST|PUT|PATCH|DELETE) https?://"  # google.api_core
     r"| status code \(no body\)"  # openai and anthropic for JavaScript
-    r"| error responses\b"  # urllib3's Retry: "too many 503 error responses"
-    r"| HTTP response\b"  # prawcore: "received 404 HTTP response"
 )
 
 # `Error code: 503`, `Error code: 503 - {…}`: openai, anthropic, groq and all from the same generator
@@ -95,19 +92,27 @@ _ERROR_CODE: Final = ("Error code: ", re.compile(r" - |\s*$", re.MULTILINE))
 _API_ERROR: Final = ("APIError: [", re.compile(r"\]"))
 # `Status: 404 (…)`: Azure for .NET
 _AZURE: Final = ("Status: ", re.compile(r" \("))
-# `(status: 404)`, `failed: status 404`
+# `too many 503 error responses`: urllib3's Retry
+_RETRIES: Final = ("too many ", re.compile(r" error responses\b"))
+# `received 404 HTTP response`: prawcore
+_RECEIVED: Final = ("received ", re.compile(r" HTTP response\b"))
+# `status 404 reading Rooms#get(Long)`: feign before 10.5
+_FEIGN: Final = ("status ", re.compile(r" reading \w+#"))
+# `(status: 404)`, `(status 404)`
 _STATUS: Final = (
-    ("(status: ", "(status ", "(status=", "[status:", "[status ", ": status ", ": Status "),
-    re.compile(r"[,;)\]]| request:|\s*$", re.MULTILINE),
+    ("(status: ", "(status ", "(status=", "[status:", "[status "),
+    re.compile(r"[,;)\]]| request:"),
 )
 # `status=404 method=GET`: logfmt
 _LOGFMT: Final = ((" status=", ",status=", "\nstatus="), re.compile(r"[\s,;)\]]|$"))
-_PAIRS: Final = (_ERROR_CODE, _API_ERROR, _AZURE, _STATUS, _LOGFMT)
+# `HTTPException: 404: Item not found`: starlette; without its type it might as well be room 404
+_STARLETTE: Final = ("HTTPException: ", re.compile(r": \S"))
+_PAIRS: Final = (_ERROR_CODE, _API_ERROR, _AZURE, _RETRIES, _RECEIVED, _FEIGN, _STATUS, _LOGFMT, _STARLETTE)
 
-# what stands at the very beginning of a text, or behind its exception's type: starlette (`404: Item not found`),
-# python-gitlab (`404: {…}`), PyGithub and anthropic for JavaScript (`404 {"message": …}`)
-_LEADING: Final = re.compile(r": [A-Za-z{\d]| \{[\"'](?:message|error|type|errors)[\"']")
-_LEADING_AFTER: Final = ("HTTPException: ", "Exception(", "Error: ", "Exception: ")
+# what stands at the very beginning of a text, or behind its exception's type: python-gitlab (`404: 404 Project Not
+# Found`, `404: {…}`), PyGithub and anthropic for JavaScript (`404 {"message": …}`)
+_LEADING: Final = re.compile(r"(\d{3})(?:: (?:\{|\1 )| \{[\"'](?:message|error|type|errors)[\"'])")
+_LEADING_AFTER: Final = ("Error: ", "Exception: ", "Exception(")
 
 # words of the protocol before the number
 _WORDS: Final = re.compile(
@@ -159,11 +164,9 @@ def _is_status(text: str, start: int, end: int, status: int) -> bool:
     if _has_phrase(text, start, end, status) or _AFTER.match(text, end):
         return True
     before = text[max(0, start - _BEFORE_CHARS) : start]
-    if before.endswith(_BEFORE) or (not before and _LEADING.match(text, end)):
+    if before.endswith(_BEFORE) or any(before.endswith(words) and after.match(text, end) for words, after in _PAIRS):
         return True
-    if any(before.endswith(words) and after.match(text, end) for words, after in _PAIRS):
-        return True
-    if before.endswith(_LEADING_AFTER) and _LEADING.match(text, end):
+    if (not before or before.endswith(_LEADING_AFTER)) and _LEADING.match(text, start):
         return True
     # AWS answers 400 to throttled and denied calls alike; its Java client prints "(Service: …; Status Code: 400; …"
     if status == 400 and "(Service: " in before:

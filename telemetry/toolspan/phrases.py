@@ -2,8 +2,8 @@
 The listed phrases and errno names, found in texts.
 
 The phrases are the table's `text` rows: regular expressions that anyone may extend. Most of them begin with a class
-or `\\b`, which makes a search walk over every character (all rows together: 10 µs for a text of 150 characters). So each row is
-searched only where a word that all its matches contain is there (1 µs); the words are taken from the expression
+or `\\b`, which makes a search walk over every character (all rows: 10 µs for a text of 150 characters). So a row is
+searched only where a word is that all its matches contain (all rows: 1 µs); the words are taken from the expression
 itself, and an expression from which none can be taken is always searched.
 """
 

@@ -4,14 +4,14 @@ What the text of a failure names.
 Frameworks keep of an upstream failure little more than its text, so reading the well-known forms is the heart of
 classification. Three kinds are read, in this order: (a) codes as clients print them (`http_forms`, `rpc_forms`),
 (b) `Type: message` and `Type('message')` of a listed exception (`exception_forms`), (c) the listed phrases and errno
-names (`phrases`).
-Where several of a kind are there, the first in the text decides: what follows quotes, explains or advises.
+names (`phrases`). Where several of a kind are there, the first in the text decides: what follows quotes, explains or
+advises.
 
 A *generic* type (ValueError, KeyError, …) of kind (b) comes last: it names its class only where nothing else does.
 "ValueError: 409 Conflict" is a conflict.
 
-Texts repeat, so readings are kept in a bounded cache: 0.2 µs for a text seen before, about 5 µs for a new one of 150
-characters.
+Texts repeat, so readings are kept in a bounded cache: 0.1 µs for a text seen before, 4 to 8 µs for a new one of 150 to
+200 characters.
 """
 
 import re
@@ -32,8 +32,8 @@ _TAIL_CHARS: Final = 2_048
 # stands where the middle was left out: a word character at both cuts, so that no cut word or number looks whole;
 # indented, so that in a stack trace it looks like a frame
 _CUT: Final = "_\n  _"
-#: Most texts are below 300 characters, so a full cache is about a megabyte, and 30 at worst.
-_CACHE_SIZE: Final = 4_096
+#: Most texts are below 300 characters, so a full cache is below a megabyte; of the longest it would be 16.
+_CACHE_SIZE: Final = 2_048
 
 # inside JSON or a repr, line ends and quotes are escaped
 _ESCAPED: Final = re.compile(r"\\([nt'\"])")

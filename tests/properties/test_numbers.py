@@ -76,6 +76,8 @@ SCOPES = st.builds(
     until_ns=st.none() | st.integers(0, 5).map(lambda s: s * 1000 * MS),
     tool=st.none() | st.sampled_from(TOOLS),
     agent=st.none() | st.sampled_from(("planner", "")),
+    service=st.none(),
+    environment=st.none(),
 )
 
 

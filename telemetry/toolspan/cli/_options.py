@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from toolspan.errors import InputError
 from toolspan.scope import Dimension, Scope
 from toolspan.windows import parse_window
 
@@ -17,7 +18,7 @@ Command = Callable[..., None]
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=True)
 #: The one place that says which sources this build has.
-_NO_STORES: Final = "--store is not in this build, which reads files only; give OTLP files instead (FILE…)."
+_NO_STORES: Final = "--store is not in this build, which reads files only; give OTLP files instead."
 _NO_SOURCE: Final = "Nothing to read: give OTLP files (JSON lines, .pb, .gz), or - for standard input."
 
 
@@ -65,9 +66,9 @@ def source_options(command: Command) -> Command:
     @wraps(command)
     def with_source(files: tuple[str, ...], store: str | None, config: str | None, **rest: object) -> None:
         if store is not None:
-            raise click.UsageError(_NO_STORES)
+            raise InputError(_NO_STORES)
         if not files:
-            raise click.UsageError(_NO_SOURCE)
+            raise InputError(_NO_SOURCE)
         command(source=Source(files, config), **rest)
 
     return with_source

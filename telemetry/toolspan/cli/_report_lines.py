@@ -44,10 +44,12 @@ def damage_lines(tools: Mapping[str, ToolReport]) -> list[str]:
 
 def note_lines(report: Report) -> list[str]:
     """
-    What the shares in parentheses mean, where there are any, and what to do about them.
+    What the columns count, what the shares in parentheses mean where there are any, and what to do about them.
     """
     details = [tool["detail"] for tool in report["tools"].values()]
-    notes: list[str] = []
+    notes = [
+        "retries/task: mean and p95 of resolved tasks; recovered: validation failures; at once: permission failures."
+    ]
     if any(detail["unclassified_share"] for detail in details):
         notes.append("(unclassified): failures of which the evidence names no class; `toolspan quality` lists it.")
     if any(detail["presumed_share"]["retries"] or detail["presumed_share"]["rewrites"] for detail in details):

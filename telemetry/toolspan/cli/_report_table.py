@@ -11,7 +11,15 @@ from rich.console import Console
 from rich.text import Text
 
 from toolspan.cli._report_lines import broken_lines, damage_lines, note_lines, tasks_line
-from toolspan.cli._tables import Column, make_table, print_heading, print_lines, print_section, window_lines
+from toolspan.cli._tables import (
+    Column,
+    make_table,
+    print_heading,
+    print_lines,
+    print_section,
+    print_table,
+    window_lines,
+)
 from toolspan.cli._text import inert, number, percent
 from toolspan.documents import Report, ToolReport
 from toolspan.numbers import Targets
@@ -20,7 +28,7 @@ _COLUMNS = (
     Column("tool", is_name=True),
     Column("damage"),
     Column("calls failed\n(unclassified)"),
-    Column("retries\n(presumed)"),
+    Column("retries/task\n(presumed)"),
     Column("recovered\n(presumed)"),
     Column("escalated\nat once"),
 )
@@ -42,13 +50,11 @@ def _print_report(console: Console, report: Report, targets: Targets) -> None:
         print_lines(console, ["No tool was called."])
         return
     console.print()
-    console.print(make_table(_COLUMNS, [_row(name, tool) for name, tool in report["tools"].items()]))
+    print_table(console, make_table(_COLUMNS, [_row(name, tool) for name, tool in report["tools"].items()]))
     print_section(console, "Broken targets", broken_lines(report["tools"], targets), style="red")
     print_section(console, "Damage", damage_lines(report["tools"]))
-    notes = note_lines(report)
-    if notes:
-        console.print()
-        print_lines(console, notes, style="dim")
+    console.print()
+    print_lines(console, note_lines(report), style="dim")
 
 
 def _row(name: str, tool: ToolReport) -> list[str | Text]:

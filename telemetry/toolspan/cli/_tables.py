@@ -58,6 +58,18 @@ def make_table(columns: Sequence[Column], rows: Iterable[Sequence[str | Text]]) 
     return table
 
 
+def print_table(console: Console, table: Table) -> None:
+    """
+    *table*; in a pipe without the spaces that fill up the last column.
+    """
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
 def print_lines(console: Console, lines: Iterable[str], *, style: str = "") -> None:
     """
     Each of *lines*, wrapped between words where the terminal is narrow.

@@ -61,9 +61,9 @@ NUMBERS: Final = (
     "duration_ms.p50",
     "duration_ms.p95",
     "detail.tail",
-    "detail.unclassified_share",
     "detail.presumed_share.retries",
     "detail.presumed_share.rewrites",
+    "detail.unclassified_share",
 )
 
 

@@ -1,0 +1,169 @@
+"""
+Laws of deriving: what holds of every group of spans, however odd.
+"""
+
+from collections import Counter
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.literal import Literal, is_unhandled, key_of
+from tests.literal_trees import Forest
+from tests.span_trees import groups
+from toolspan.ancestry import read_traces
+from toolspan.derive import derive
+from toolspan.groups import split_groups
+from toolspan.records import Role, Rows, SpanFacts
+from toolspan.units import find_units
+
+#: Every example is a forest of up to 14 spans: 100 take about a second.
+laws = settings(max_examples=6000, deadline=None)
+#: Call ids that never go with two arguments, or arguments of two keys without call ids; no MCP.
+plain = groups(args=(None, "k1k1aa"), sides=("",)) | groups(call_ids=("",), sides=("",))
+
+
+def merged(parts: list[Rows]) -> Rows:
+    """
+    The rows of several groups as one would derive them together.
+    """
+    return Rows(
+        sorted((row for rows in parts for row in rows.calls), key=lambda row: (row.started_ns, row.trace_id, row.span_id)),
+        sorted((row for rows in parts for row in rows.tasks), key=lambda row: (row.started_ns, row.task_id)),
+        sorted(
+            (row for rows in parts for row in rows.escalations),
+            key=lambda row: (row.at_ns, row.trace_id, row.span_id, row.source),
+        ),
+        sorted(
+            (row for rows in parts for row in rows.episodes),
+            key=lambda row: (row.opened_ns, row.task_id, row.tool, row.span_id),
+        ),
+        sorted((row for rows in parts for row in rows.task_tools), key=lambda row: (row.task_id, row.tool)),
+    )
+
+
+@laws
+@given(groups(), st.randoms(use_true_random=False))
+def test_order_and_repeats_change_nothing(spans: list[SpanFacts], random: Random) -> None:
+    """
+    The same spans in any order, delivered once or more, give the same rows.
+    """
+    again = [*spans, *(span for span in spans if random.random() < 0.5)]
+    random.shuffle(again)
+
+    assert derive(spans, escalation_tools=("book",)) == derive(again, escalation_tools=("book",))
+
+
+@laws
+@given(groups())
+def test_groups_are_derived_apart(spans: list[SpanFacts]) -> None:
+    """
+    What a span of one group says never changes a row of another.
+    """
+    assert derive(spans) == merged([derive(group) for group in split_groups(spans)])
+
+
+@laws
+@given(groups())
+def test_every_tool_span_is_in_one_unit(spans: list[SpanFacts]) -> None:
+    """
+    No tool span is lost or counted twice, whatever lies around it.
+    """
+    traces = read_traces(spans).values()
+    found = Counter((span.trace_id, span.span_id) for trace in traces for unit in find_units(trace) for span, _ in unit)
+
+    assert Counter((span.trace_id, span.span_id) for span in spans if span.role == Role.TOOL) == found
+
+
+@laws
+@given(groups())
+def test_every_row_belongs_to_a_task(spans: list[SpanFacts]) -> None:
+    """
+    Each task is there once, counts its calls, and owns every other row.
+    """
+    rows = derive(spans)
+    tasks = {task.task_id: task.calls for task in rows.tasks}
+    owned = {row.task_id for row in (*rows.escalations, *rows.episodes, *rows.task_tools)}
+
+    assert len(tasks) == len(rows.tasks)
+    assert owned <= tasks.keys()
+    assert Counter(call.task_id for call in rows.calls) == Counter({task: n for task, n in tasks.items() if n})
+
+
+@laws
+@given(groups())
+def test_an_answer_comes_after_its_failure(spans: list[SpanFacts]) -> None:
+    """
+    A follow-up starts at or after the end of a failure of the same task, tool and step; each is answered once.
+    """
+    rows = derive(spans)
+    failures = {(call.task_id, call.tool, call.step_id, call.span_id): call for call in rows.calls if call.error_class}
+    answered: Counter[tuple[str, str, str, bytes]] = Counter()
+    for call in rows.calls:
+        if call.follows is not None:
+            key = (call.task_id, call.tool, call.step_id, call.follows)
+            answered[key] += 1
+            assert failures[key].ended_ns <= call.started_ns
+            assert failures[key].next_action == call.follow_up
+
+    assert set(answered.values()) <= {1, 2 if len({span.trace_id for span in spans}) > 1 else 1}
+
+
+@laws
+@given(plain, st.booleans())
+def test_links_and_sums_are_as_defined(spans: list[SpanFacts], has_tools: bool) -> None:
+    """
+    Links, steps, verdicts, episodes and sums are those of a literal reading of their definitions.
+    """
+    rows = derive(spans, escalation_tools=("book",) if has_tools else ())
+    forest = Forest(spans)
+    deferred = [span for span in spans if span.call is not None and span.call.judgement.outcome == "deferred"]
+    owners = {(span.trace_id, span.span_id): key_of(forest.call_of(span, rows.calls)) for span in deferred}
+    readings = [
+        Literal(
+            sums.tool,
+            [call for call in rows.calls if call.task_id == sums.task_id],
+            [one for one in rows.escalations if one.task_id == sums.task_id],
+            owners,
+        )
+        for sums in rows.task_tools
+    ]
+    linked = {key_of(call): reading.linked(call) for reading in readings for call in reading.calls}
+
+    assert [linked[key_of(call)] for call in rows.calls] == rows.calls
+    assert [reading.sums() for reading in readings] == rows.task_tools
+    assert sorted(one for reading in readings for one in reading.episodes()) == sorted(rows.episodes)
+    for task in rows.tasks:
+        calls = [call for call in rows.calls if call.task_id == task.task_id]
+        heard = [one for one in rows.escalations if one.task_id == task.task_id]
+        streaks = [sums.streak for sums in rows.task_tools if sums.task_id == task.task_id]
+        assert task.streak == max(streaks, default=0)
+        assert task.unhandled == is_unhandled(task, calls, heard)
+
+
+@laws
+@given(plain)
+def test_tasks_are_as_defined(spans: list[SpanFacts]) -> None:
+    """
+    Which task, step and run a call belongs to, and which escalations there are, follow from walking up from its span.
+    """
+    rows = derive(spans)
+    forest = Forest(spans)
+
+    assert {task.task_id for task in rows.tasks} == forest.task_ids()
+    for call in rows.calls:
+        span = forest.find(call.trace_id, call.span_id)
+        assert span is not None
+        assert forest.outermost(span) == span
+        assert (call.task_id, call.step_id) == (forest.task_id(span), forest.step_id(span))
+        assert call.parent_run == forest.parent_run(span)
+    known = {task.task_id for task in rows.tasks}
+    assert sorted(rows.escalations) == sorted(one for one in forest.escalations() if one.task_id in known)
+    for task in rows.tasks:
+        standing = forest.task_spans(task.task_id)
+        seen = standing or forest.members(task.task_id)
+        if not standing and task.task_id == task.trace_id.hex():
+            seen = [span for span in spans if span.trace_id == task.trace_id]
+        assert task.started_ns == min(span.start_ns for span in seen)
+        assert task.ended_ns == max(span.end_ns for span in seen)
+        assert (task.outcome == "unknown") <= (not standing)

@@ -1,0 +1,183 @@
+"""
+`toolspan calls`: the records.
+"""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import otlp_builder as build
+from tests.cli_runner import Cli, scene, write
+from tests.rows import call, rows, task
+from toolspan.cli._calls_table import print_calls
+from toolspan.cli.calls import FIELDS, select_calls
+
+
+@pytest.fixture
+def toolspan(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """
+    The command line.
+    """
+    return Cli(capsys)
+
+
+class TestJsonl:
+    def test_is_one_record_per_call_in_order_of_start(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        Every field of the interface, in its order; the rewrite points at what it answers.
+        """
+        result = toolspan("calls", scene(tmp_path))
+
+        records = [json.loads(line) for line in result.out.splitlines()]
+        assert ["search_flights", "search_flights", "book", "book"] == [record["tool"] for record in records]
+        assert {
+            "trace_id": build.TRACE_ID,
+            "span_id": "0000000000000003",
+            "task_id": records[0]["task_id"],
+            "step_id": None,
+            "tool": "search_flights",
+            "agent": "trip_desk",
+            "service": "travel-agent",
+            "started_at": "2026-05-04T13:06:40.020000000Z",
+            "duration_ms": 10.0,
+            "outcome": "ok",
+            "class": None,
+            "code": None,
+            "evidence": None,
+            "attempts": 1,
+            "follows": "0000000000000002",
+            "follow_up": "rewrite",
+            "presumed": False,
+            "verdict": None,
+        } == records[1]
+        assert list(FIELDS) == list(records[1])
+
+    def test_what_is_not_known_is_null(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        A tool span alone names neither agent nor step, and answers nothing.
+        """
+        file = tmp_path / "s.jsonl"
+        file.write_bytes(build.json_line([build.tool_span(2)], resource={"x": "y"}))
+
+        record = json.loads(toolspan("calls", file).out)
+
+        assert [None] * 7 == [
+            record[name] for name in ("step_id", "agent", "service", "evidence", "follows", "follow_up", "verdict")
+        ]
+
+    def test_no_call_prints_nothing(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        A program that reads lines gets none.
+        """
+        assert (0, "", "") == toolspan("calls", write(tmp_path / "s.jsonl", [build.run_span(1)]))
+
+
+class TestSelection:
+    def test_by_tool_and_task(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        Both must fit.
+        """
+        file = scene(tmp_path)
+        task_id = json.loads(toolspan("calls", file).out.splitlines()[0])["task_id"]
+
+        lines = toolspan("calls", file, "--task", task_id, "--tool", "book").out.splitlines()
+
+        assert ["book", "book"] == [json.loads(line)["tool"] for line in lines]
+
+    def test_an_unknown_task_is_an_error(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        An id is copied from somewhere: an empty answer would hide that it is of another file.
+        """
+        result = toolspan("calls", scene(tmp_path), "--task", "t9")
+
+        assert (2, "") == (result.status, result.out)
+        assert "No task 't9'" in result.err
+
+    def test_calls_of_all_tasks_stand_in_order_of_start(self) -> None:
+        """
+        Whatever order their tasks are in.
+        """
+        given = rows([call(1, start=50), call(2, task="t2", start=0)], [task("t1"), task("t2")])
+
+        assert [2, 1] == [found.span_id[-1] for found in select_calls(given, task=None, tool=None)]
+
+
+class TestCsv:
+    def test_has_the_same_fields(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        Null is empty, a truth value is `true` or `false`.
+        """
+        out = toolspan("calls", scene(tmp_path), "--format", "csv").out
+
+        records = list(csv.DictReader(io.StringIO(out)))
+        assert list(FIELDS) == list(records[0])
+        assert ("", "false", "wasted") == (records[0]["follows"], records[0]["presumed"], records[3]["verdict"])
+
+
+class TestTable:
+    def test_shows_what_the_agent_did_by_task(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        Time, span, outcome and which answer a call was.
+        """
+        out = toolspan("calls", scene(tmp_path), "--format", "table").out
+
+        [heading, columns, *lines] = out.splitlines()
+        assert heading.endswith(", agent trip_desk, 2026-05-04")
+        assert ["started", "span", "tool", "outcome", "ms", "answer"] == columns.split()
+        assert [
+            "13:06:40.000  0000000000000002  search_flights  validation DATE_FORMAT  10",
+            "13:06:40.020  0000000000000003  search_flights  ok                      10  rewrite",
+            "13:06:40.040  0000000000000004  book            business_rule SOLD_OUT  10",
+            "13:06:40.060  0000000000000005  book            business_rule SOLD_OUT  10  wasted retry",
+        ] == lines
+
+    def test_shows_the_last_calls_where_there_are_very_many(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """
+        And says so.
+        """
+        print_calls([call(place, task=f"t{place % 2}", start=place) for place in range(600)])
+
+        lines = capsys.readouterr().out.splitlines()
+        assert "The last 500 of 600 calls; --format jsonl has all." == lines[-1]
+        assert 500 + 2 * 2 + 1 + 1 == len(lines)
+
+    def test_an_empty_one_says_why(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        As in the report.
+        """
+        out = toolspan("calls", scene(tmp_path), "--tool", "bok", "--format", "table").out
+
+        assert "No call of the tool 'bok'; did you mean 'book'?\n" == out
+
+
+class TestExplain:
+    def test_tells_what_a_call_answers_and_how_it_counts(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        The first digits that tell it apart are enough.
+        """
+        out = toolspan("calls", scene(tmp_path), "--explain", "0000000000000005").out
+
+        assert f"span 0000000000000005 in trace {build.TRACE_ID}" in out
+        assert "0000000000000004 (error SOLD_OUT)" in out
+        assert "retry, wasted" in out
+
+    @pytest.mark.parametrize(
+        ("span", "expected"),
+        [
+            ("xyz", "'xyz' is no span id"),
+            ("00", "'00' is no span id"),
+            ("0000000000000099", "No call has the span id 0000000000000099"),
+            ("000000000000000", "4 calls have a span id that begins with 000000000000000"),
+        ],
+    )
+    def test_a_span_that_is_no_call_is_an_error(self, toolspan: Cli, tmp_path: Path, span: str, expected: str) -> None:
+        """
+        One line, exit 2.
+        """
+        result = toolspan("calls", scene(tmp_path), "--explain", span)
+
+        assert (2, "", 1) == (result.status, result.out, result.err.count("\n"))
+        assert expected in result.err
