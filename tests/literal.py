@@ -109,7 +109,7 @@ class Literal:
         """
         if f.outcome != "error":
             return None
-        for _, (failure, kind, _) in self.follows.items():
+        for failure, kind, _ in self.follows.values():
             if key_of(failure) == key_of(f):
                 return kind
         if any(self.concerns(e, f) and e.at_ns >= f.ended_ns for e in self.escalations):
@@ -217,6 +217,6 @@ def is_unhandled(task: Task, calls: Sequence[Call], escalations: Sequence[Escala
     """
     if task.outcome != "resolved" or not calls:
         return False
-    last = sorted(calls, key=lambda c: (c.ended_ns, c.started_ns, c.span_id, c.trace_id))[-1]
+    last = max(calls, key=lambda c: (c.ended_ns, c.started_ns, c.span_id, c.trace_id))
     failed = last.outcome == "error" and last.error_class != "business_rule"
     return failed and not any(e.at_ns >= last.ended_ns for e in escalations)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from toolspan.records import Call, Escalation, Marks, Role, SpanFacts
 
 NO_MARKS = Marks()
+OUTCOMES = ("resolved", "unresolved", "escalated")
+MS = 1_000_000
 
 
 class Forest:
@@ -72,10 +74,7 @@ class Forest:
         ids = [self.given_id(above) for above in chain]
         runs = [place for place, above in enumerate(chain) if above.role == Role.RUN]
         for place, above in enumerate(chain):
-            if ids[0]:
-                is_inside = ids[place] == ids[0]
-            else:
-                is_inside = not runs or place <= runs[-1]
+            is_inside = ids[place] == ids[0] if ids[0] else not runs or place <= runs[-1]
             if is_inside and (above.marks or NO_MARKS).step_id:
                 return (above.marks or NO_MARKS).step_id
         return ""
@@ -114,8 +113,10 @@ class Forest:
         for call in calls:
             first = self.find(call.trace_id, call.span_id)
             assert first is not None
-            same_id = call_id and (task_id, call.tool, call_id) == (call.task_id, top.call and top.call.tool, self.call_id(first))
-            if first == top or same_id:
+            if first == top:
+                return call
+            tool = top.call.tool if top.call is not None else ""
+            if call_id and (task_id, tool, call_id) == (call.task_id, call.tool, self.call_id(first)):
                 return call
         raise AssertionError(span)
 
@@ -178,14 +179,13 @@ class Forest:
         for span in self.spans:
             if span.role == Role.TOOL or self.task_id(span) != task_id:
                 continue
-            chain, is_broken = self.chain(span)
+            chain, _ = self.chain(span)
             carried = (span.marks or NO_MARKS).task_id == task_id
             if carried and not any(self.given_id(above) == task_id for above in chain[1:]):
                 found.append(span)
             is_run_task = f"{span.trace_id.hex()}-{span.span_id.hex()}" == task_id
             if is_run_task or (not span.parent_id and task_id == span.trace_id.hex()):
                 found.append(span)
-            assert not (is_run_task and is_broken and span.role != Role.RUN)
         return sorted(found, key=lambda span: (span.start_ns, span.span_id, span.trace_id))
 
     def members(self, task_id: str) -> list[SpanFacts]:
@@ -194,4 +194,40 @@ class Forest:
         """
         return [span for span in self.spans if self.task_id(span) == task_id]
 
+    def outcome(self, task_id: str, calls: Sequence[Call], escalations: Sequence[Escalation]) -> tuple[str, str]:
+        """
+        How a task ended, and what says so.
+        """
+        standing = sorted(self.task_spans(task_id), key=by_end)
+        said = [span for span in standing[-1:] if (span.marks or NO_MARKS).outcome in OUTCOMES]
+        said += sorted(
+            (span for span in self.members(task_id) if (span.marks or NO_MARKS).outcome in OUTCOMES),
+            key=by_end,
+            reverse=True,
+        )
+        if said:
+            return (said[0].marks or NO_MARKS).outcome, "attribute"
+        for escalation in escalations:
+            after = [
+                call
+                for call in calls
+                if call.outcome == "ok"
+                and call.ended_ns > escalation.at_ns
+                and escalation.tool in ("", call.tool)
+                and (escalation.source != "tool" or escalation.span_id != call.span_id)
+            ]
+            if not after:
+                return "escalated", "escalation"
+        if not standing:
+            return "unknown", "unseen"
+        last = standing[-1]
+        runs = [run for run in self.spans if run.trace_id == last.trace_id and self.parent_run(run) == last.span_id]
+        together = [run for run in runs if run.role == Role.RUN and abs(run.end_ns - last.end_ns) <= MS]
+        return ("unresolved" if any(span.is_error for span in (last, *together)) else "resolved"), "status"
 
+
+def by_end(span: SpanFacts) -> tuple[int, int, bytes, bytes]:
+    """
+    The order in which spans ended.
+    """
+    return span.end_ns, span.start_ns, span.span_id, span.trace_id

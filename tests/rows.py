@@ -4,6 +4,7 @@ Rows for tests, written as a reader thinks of them: times in milliseconds, span 
 
 from collections.abc import Sequence
 
+from toolspan.documents import Report, ToolReport
 from toolspan.records import Call, Rows, Task, TaskTool
 
 MS = 10**6
@@ -128,3 +129,22 @@ def rows(calls: Sequence[Call] = (), tasks: Sequence[Task] = (), task_tools: Seq
     Rows without escalations and episodes, which no number reads: their sums are in *task_tools*.
     """
     return Rows(list(calls), list(tasks), [], [], list(task_tools))
+
+
+def tasks_with_retries(retries: Sequence[int]) -> Rows:
+    """
+    One resolved task for each number, which retried the tool that often.
+    """
+    ids = [f"t{place}" for place in range(len(retries))]
+    return rows(
+        [call(place, task=task_id) for place, task_id in enumerate(ids)],
+        [task(task_id) for task_id in ids],
+        [task_tool(task_id)._replace(retries=count) for task_id, count in zip(ids, retries, strict=True)],
+    )
+
+
+def tool_of(document: Report, name: str = "search") -> ToolReport:
+    """
+    The part of one tool.
+    """
+    return document["tools"][name]

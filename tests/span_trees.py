@@ -36,6 +36,7 @@ _RUN_MARKS: Final = (
     Marks(name="run", environment="prod", outcome="nonsense"),
 )
 
+_ARGS: Final = (None, "k1k1aa", "k1k1bb", "k2k2aa")
 _SPAN_IDS: Final = st.integers(1, 12).map(lambda number: number.to_bytes(8, "big"))
 _PARENT_IDS: Final = st.integers(0, 14).map(lambda number: number.to_bytes(8, "big") if number else b"")
 _TRACE_IDS: Final = st.sampled_from((b"\1" * 16, b"\1" * 16, b"\2" * 16))
@@ -45,7 +46,9 @@ _ESCALATIONS: Final = st.sampled_from(
 )
 
 
-def calls(args: tuple[str | None, ...], call_ids: tuple[str, ...], sides: tuple[str, ...]) -> st.SearchStrategy[CallFacts]:
+def calls(
+    args: tuple[str | None, ...], call_ids: tuple[str, ...], sides: tuple[str, ...]
+) -> st.SearchStrategy[CallFacts]:
     """
     What tool spans say of their calls.
     """
@@ -89,13 +92,24 @@ def spans(draw: st.DrawFn, call: st.SearchStrategy[CallFacts]) -> SpanFacts:
     return facts._replace(marks=marks, http_status=status)
 
 
+@st.composite
+def lone_runs(draw: st.DrawFn) -> list[SpanFacts]:
+    """
+    One agent run and what lies directly below it: the shape in which calls answer one another most.
+    """
+    run = SpanFacts(b"\1" * 16, b"\xff" * 8, b"", 0, 40 * TICK_NS, Role.RUN, draw(st.booleans()), Marks("run", "a"))
+    call = calls(draw(st.sampled_from((("k1k1aa",), (None, "k1k1aa", "k1k1bb"), _ARGS))), ("",), ("",))
+    below = draw(st.lists(spans(call), min_size=2, max_size=12, unique_by=lambda span: span.span_id))
+    return [run, *(span._replace(trace_id=run.trace_id, parent_id=run.span_id) for span in below)]
+
+
 def groups(
     *,
-    args: tuple[str | None, ...] = (None, "k1k1aa", "k1k1bb", "k2k2aa"),
+    args: tuple[str | None, ...] = _ARGS,
     call_ids: tuple[str, ...] = ("", "", "c1", "c2"),
     sides: tuple[str, ...] = ("", "client", "server"),
 ) -> st.SearchStrategy[list[SpanFacts]]:
     """
-    Spans of one group or more, each (trace id, span id) once.
+    Spans of one group or more, each span id once.
     """
-    return st.lists(spans(calls(args, call_ids, sides)), max_size=14, unique_by=lambda span: (span.trace_id, span.span_id))
+    return st.lists(spans(calls(args, call_ids, sides)), max_size=12, unique_by=lambda span: span.span_id)

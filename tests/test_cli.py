@@ -19,14 +19,6 @@ from toolspan import __version__
 from toolspan.cli import COMMANDS, cli
 
 
-@pytest.fixture
-def toolspan(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """
-    The command line.
-    """
-    return Cli(capsys)
-
-
 def run_process(code: str, *args: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """
     *code* in a Python of its own, with *args*.

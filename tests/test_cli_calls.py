@@ -16,14 +16,6 @@ from toolspan.cli._calls_table import print_calls
 from toolspan.cli.calls import FIELDS, select_calls
 
 
-@pytest.fixture
-def toolspan(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """
-    The command line.
-    """
-    return Cli(capsys)
-
-
 class TestJsonl:
     def test_is_one_record_per_call_in_order_of_start(self, toolspan: Cli, tmp_path: Path) -> None:
         """

@@ -7,8 +7,6 @@ import io
 import json
 from pathlib import Path
 
-import pytest
-
 from tests import otlp_builder as build
 from tests.cli_runner import Cli, scene, write
 from tests.rows import call, failed, retry, rewrite, rows, task, task_tool
@@ -16,14 +14,6 @@ from toolspan.cli._quality_lines import finding_lines, quality_tasks_line, recor
 from toolspan.lint import LintFlag
 from toolspan.quality import quality
 from toolspan.records import Call
-
-
-@pytest.fixture
-def toolspan(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """
-    The command line.
-    """
-    return Cli(capsys)
 
 
 def findings(calls: list[Call], *, streak: int = 0) -> list[str]:

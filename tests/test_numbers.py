@@ -2,35 +2,63 @@
 The numbers of `report`, each against values computed by hand.
 """
 
-from collections.abc import Sequence
-
 import pytest
 
-from tests.rows import MS, call, failed, retry, rewrite, rows, task, task_tool
-from toolspan.documents import Report, ToolReport
-from toolspan.numbers import Scope, Targets, report, report_by
-from toolspan.records import Call, Rows
+from tests.rows import call, failed, retry, rewrite, rows, task, task_tool, tasks_with_retries, tool_of
+from toolspan.documents import Report
+from toolspan.numbers import report
 
 NO_ERRORS = {"transient": 0, "validation": 0, "permission": 0, "business_rule": 0, "fatal": 0, "unclassified": 0}
 
 
-def tool_of(document: Report, name: str = "search") -> ToolReport:
-    """
-    The part of one tool.
-    """
-    return document["tools"][name]
-
-
-def tasks_with_retries(retries: Sequence[int]) -> Rows:
-    """
-    One resolved task for each number, which retried the tool that often.
-    """
-    ids = [f"t{place}" for place in range(len(retries))]
-    return rows(
-        [call(place, task=task_id) for place, task_id in enumerate(ids)],
-        [task(task_id) for task_id in ids],
-        [task_tool(task_id)._replace(retries=count) for task_id, count in zip(ids, retries, strict=True)],
-    )
+SCENE: Report = {
+    "window": {"since": None, "until": None},
+    "tasks": {"total": 1, "resolved": 1, "unresolved": 0, "escalated": 0, "unknown": 0, "open": 0},
+    "tools": {
+        "search": {
+            "calls": 2,
+            "ok": 0,
+            "cancelled": 0,
+            "deferred": 0,
+            "errors": {**NO_ERRORS, "validation": 1, "business_rule": 1},
+            "codes": {"DATE_FORMAT": 1, "NO_SEATS_IN_FARE": 1},
+            "retries_per_resolved_task": {
+                "resolved_tasks": 1,
+                "retries": 0,
+                "mean": 0.0,
+                "p50": 0,
+                "p95": 0,
+                "p99": 0,
+                "max": 0,
+            },
+            "retries": {
+                "total": 0,
+                "presumed": 0,
+                "allowed": 0,
+                "early": 0,
+                "over_cap": 0,
+                "wasted": 0,
+                "wasted_ms": 0,
+                "steps": 1,
+                "per_step": 0.0,
+            },
+            "validation_recovery": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1},
+            "escalations": {"episodes": 0, "escalated": 0, "without_prior_retry": 0, "rate": None},
+            "attempts": {"total": 2, "calls_with_local_retry": 0},
+            "damage": 1,
+            "broken": [],
+            "duration_ms": {"p50": 10.0, "p95": 200.0},
+            "detail": {
+                "tail": 0.0,
+                "presumed_share": {"retries": None, "rewrites": 0.0},
+                "unclassified_share": 0.0,
+                "recovery_by_code": {"DATE_FORMAT": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1}},
+                "recovery_by_field": {"date": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1}},
+                "wasted_by_code": {},
+            },
+        }
+    },
+}
 
 
 def test_the_document_is_the_fixed_one_and_detail() -> None:
@@ -48,56 +76,8 @@ def test_the_document_is_the_fixed_one_and_detail() -> None:
 
     document = report(scene)
 
-    expected: Report = {
-        "window": {"since": None, "until": None},
-        "tasks": {"total": 1, "resolved": 1, "unresolved": 0, "escalated": 0, "unknown": 0, "open": 0},
-        "tools": {
-            "search": {
-                "calls": 2,
-                "ok": 0,
-                "cancelled": 0,
-                "deferred": 0,
-                "errors": {**NO_ERRORS, "validation": 1, "business_rule": 1},
-                "codes": {"DATE_FORMAT": 1, "NO_SEATS_IN_FARE": 1},
-                "retries_per_resolved_task": {
-                    "resolved_tasks": 1,
-                    "retries": 0,
-                    "mean": 0.0,
-                    "p50": 0,
-                    "p95": 0,
-                    "p99": 0,
-                    "max": 0,
-                },
-                "retries": {
-                    "total": 0,
-                    "presumed": 0,
-                    "allowed": 0,
-                    "early": 0,
-                    "over_cap": 0,
-                    "wasted": 0,
-                    "wasted_ms": 0,
-                    "steps": 1,
-                    "per_step": 0.0,
-                },
-                "validation_recovery": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1},
-                "escalations": {"episodes": 0, "escalated": 0, "without_prior_retry": 0, "rate": None},
-                "attempts": {"total": 2, "calls_with_local_retry": 0},
-                "damage": 1,
-                "broken": [],
-                "duration_ms": {"p50": 10.0, "p95": 200.0},
-                "detail": {
-                    "tail": 0.0,
-                    "presumed_share": {"retries": None, "rewrites": 0.0},
-                    "unclassified_share": 0.0,
-                    "recovery_by_code": {"DATE_FORMAT": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1}},
-                    "recovery_by_field": {"date": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1}},
-                    "wasted_by_code": {},
-                },
-            }
-        },
-    }
-    assert expected == document
-    assert list(tool_of(expected)) == list(tool_of(document))
+    assert SCENE == document
+    assert list(tool_of(SCENE)) == list(tool_of(document))
 
 
 def test_no_rows_make_an_empty_document() -> None:
@@ -194,7 +174,7 @@ class TestDurations:
             (999, 0.001),
             (499, 0.0),
             (0, 0.0),
-            (-5, 0.0),
+            (-5_000_000, 0.0),
             (86_399_000_000_000, 86_400_000.0),
         ],
     )
@@ -375,194 +355,3 @@ class TestRecovery:
         by_code = tool_of(report(rows(calls, [task("t1"), task("t2")])))["detail"]["recovery_by_code"]
 
         assert by_code == {"V": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 0}}
-
-
-class TestDamage:
-    def test_is_what_a_better_agent_would_have_saved(self) -> None:
-        """
-        1 wasted + 2 over cap + 3 early + (5 - 1) validation failures lost + (4 - 2) escalations after a retry.
-        """
-        sums = task_tool()._replace(
-            retries=7,
-            allowed=1,
-            wasted=1,
-            over_cap=2,
-            early=3,
-            validation_failures=5,
-            recovered=1,
-            episodes=6,
-            escalated=4,
-            clean=2,
-        )
-
-        assert tool_of(report(rows([call(1)], [task()], [sums])))["damage"] == 12
-
-    def test_orders_the_tools_then_wasted_time_then_the_name(self) -> None:
-        """
-        The tool that hurts most stands first.
-        """
-        names = ("calm", "idle", "slow", "worst")
-        calls = [call(place, name) for place, name in enumerate(names)]
-        sums = [
-            task_tool(tool="calm"),
-            task_tool(tool="idle")._replace(retries=1, wasted=1, wasted_ns=1 * MS),
-            task_tool(tool="slow")._replace(retries=1, wasted=1, wasted_ns=2 * MS),
-            task_tool(tool="worst")._replace(retries=2, early=2),
-        ]
-
-        document = report(rows(calls, [task()], sums))
-
-        assert list(document["tools"]) == ["worst", "slow", "idle", "calm"]
-
-
-class TestBroken:
-    def test_nothing_is_judged_below_twenty_cases(self) -> None:
-        """
-        Nineteen bad tasks raise no alarm, the twentieth does.
-        """
-        assert tool_of(report(tasks_with_retries([2] * 19)))["broken"] == []
-        assert tool_of(report(tasks_with_retries([2] * 20)))["broken"] == ["retries_per_step", "retries_p95"]
-
-    def test_one_retry_per_step_is_too_many_and_a_p95_of_one_is_not(self) -> None:
-        """
-        The targets are *under* one per step, and *at most* one at the 95th percentile.
-        """
-        assert tool_of(report(tasks_with_retries([1] * 20)))["broken"] == ["retries_per_step"]
-
-    @pytest.mark.parametrize(("recovered", "expected"), [(16, []), (15, ["validation_recovery"])])
-    def test_recovery_of_exactly_the_target_is_kept(self, recovered: int, expected: list[str]) -> None:
-        """
-        Sixteen of twenty are 0.8.
-        """
-        sums = task_tool()._replace(validation_failures=20, recovered=recovered)
-
-        assert expected == tool_of(report(rows([call(1)], [task()], [sums])))["broken"]
-
-    @pytest.mark.parametrize(("clean", "expected"), [(18, []), (17, ["clean_escalations"])])
-    def test_clean_escalations_are_judged_on_escalated_episodes(self, clean: int, expected: list[str]) -> None:
-        """
-        Eighteen of twenty are 0.9, however many episodes nobody heard of.
-        """
-        sums = task_tool()._replace(episodes=50, escalated=20, clean=clean)
-
-        assert expected == tool_of(report(rows([call(1)], [task()], [sums])))["broken"]
-
-    def test_targets_are_settings(self) -> None:
-        """
-        A team that wants more, sooner, says so.
-        """
-        targets = Targets(retries_per_step=3.0, retries_p95=0, min_cases=1)
-
-        assert tool_of(report(tasks_with_retries([2]), targets=targets))["broken"] == ["retries_p95"]
-
-    def test_no_cases_break_nothing_even_where_none_are_asked_for(self) -> None:
-        """
-        A rate of nothing misses no target.
-        """
-        assert tool_of(report(rows([call(1)], [task()]), targets=Targets(min_cases=0)))["broken"] == []
-
-
-class TestScope:
-    TASKS = (task("t1", end=1000), task("t2", end=2000))
-    CALLS = (call(1), call(2, task="t2"))
-
-    @pytest.mark.parametrize(
-        ("scope", "expected"),
-        [
-            (Scope(), 2),
-            (Scope(since_ns=1000 * MS), 2),
-            (Scope(since_ns=1000 * MS + 1), 1),
-            (Scope(until_ns=2000 * MS), 1),
-            (Scope(until_ns=2000 * MS + 1), 2),
-            (Scope(since_ns=1000 * MS, until_ns=1000 * MS + 1), 1),
-        ],
-    )
-    def test_a_window_holds_its_first_moment_and_not_its_last(self, scope: Scope, expected: int) -> None:
-        """
-        `[since, until)` on the task's end, so that windows side by side count each task once.
-        """
-        document = report(rows(self.CALLS, self.TASKS), scope=scope)
-
-        assert (expected, expected) == (document["tasks"]["total"], tool_of(document)["calls"])
-
-    def test_the_window_is_written_in_utc(self) -> None:
-        """
-        The document says what was asked.
-        """
-        document = report(rows(), scope=Scope(since_ns=0, until_ns=10**9))
-
-        assert document["window"] == {
-            "since": "1970-01-01T00:00:00.000000000Z",
-            "until": "1970-01-01T00:00:01.000000000Z",
-        }
-
-    def test_a_window_that_ends_holds_no_open_task(self) -> None:
-        """
-        An open task has not ended, so a window of the past does not change while agents work.
-        """
-        open_task = task()._replace(settled=False)
-
-        assert report(rows([call(1)], [open_task]), scope=Scope(until_ns=9000 * MS))["tasks"]["total"] == 0
-        assert report(rows([call(1)], [open_task]), scope=Scope(since_ns=500 * MS))["tasks"]["open"] == 1
-        assert report(rows([call(1)], [open_task]), scope=Scope(since_ns=1001 * MS))["tasks"]["open"] == 0
-
-    @pytest.mark.parametrize(
-        ("scope", "expected"),
-        [
-            (Scope(agent="planner"), 1),
-            (Scope(agent=""), 1),
-            (Scope(service="travel"), 2),
-            (Scope(service="none"), 0),
-            (Scope(environment="prod"), 1),
-            (Scope(environment="test", agent=""), 1),
-            (Scope(environment="test", agent="planner"), 0),
-        ],
-    )
-    def test_filters_are_of_the_task(self, scope: Scope, expected: int) -> None:
-        """
-        All that are given must fit; an empty text means tasks that do not say.
-        """
-        tasks = [task("t1"), task("t2")._replace(agent="", environment="test")]
-
-        document = report(rows(self.CALLS, tasks), scope=scope)
-
-        assert expected == document["tasks"]["total"]
-        assert expected == sum(tool["calls"] for tool in document["tools"].values())
-
-    def test_a_tool_filter_leaves_the_tasks_alone(self) -> None:
-        """
-        "Of two tasks, this is what `search` did"; one of them called it.
-        """
-        calls = [call(1), call(2, "other", task="t2")]
-        sums = [task_tool("t1"), task_tool("t2", "other")]
-
-        document = report(rows(calls, self.TASKS, sums), scope=Scope(tool="search"))
-
-        assert (document["tasks"]["total"], list(document["tools"])) == (2, ["search"])
-        assert tool_of(document)["retries_per_resolved_task"]["resolved_tasks"] == 1
-
-
-class TestReportBy:
-    def test_each_value_has_its_own_document(self) -> None:
-        """
-        The group with the most damage first, an unknown agent is "".
-        """
-        calls: list[Call] = [call(1), call(2, task="t2"), call(3, task="t3")]
-        tasks = [task("t1"), task("t2", agent=""), task("t3", agent="booker")]
-        sums = [task_tool("t1"), task_tool("t2")._replace(retries=1, early=1), task_tool("t3")]
-
-        grouped = report_by(rows(calls, tasks, sums), by="agent")
-
-        assert (grouped["by"], list(grouped["groups"])) == ("agent", ["", "booker", "planner"])
-        assert [tool_of(document)["calls"] for document in grouped["groups"].values()] == [1, 1, 1]
-        assert [tool_of(document)["damage"] for document in grouped["groups"].values()] == [1, 0, 0]
-
-    def test_only_groups_in_scope_are_shown(self) -> None:
-        """
-        Filters choose before anything is grouped; a task without calls is still a task.
-        """
-        tasks = [task("t1"), task("t2")._replace(environment="test")]
-
-        grouped = report_by(rows([], tasks), by="environment", scope=Scope(environment="test"))
-
-        assert {value: document["tasks"]["total"] for value, document in grouped["groups"].items()} == {"test": 1}

@@ -268,8 +268,8 @@ def test_unclassified_failures_come_with_their_most_frequent_evidence() -> None:
 class TestUnhandled:
     ROWS = rows(
         [
-            failed(call(1, start=0), "fatal", "EARLIER"),
-            failed(call(2, "book", start=50), "transient", "TIMEOUT"),
+            failed(call(1, "book", start=50), "transient", "TIMEOUT"),
+            failed(call(2, start=0), "fatal", "EARLIER"),
             failed(call(3, task="t2", start=500), "fatal", "GONE"),
             call(4, task="t3"),
         ],

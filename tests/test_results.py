@@ -27,6 +27,12 @@ class TestEnvelope:
                 f'{{"output": {{"lc": 1, "type": "constructor", "kwargs": {{"content": "{ESCAPED}"}}}}}}',
                 id="constructor",
             ),
+            pytest.param(
+                "status='success' result={'ok': False, 'error': {'code': 'X_Y', 'message': 'a b=c'}} error=None x=1",
+                id="pairs",
+            ),
+            pytest.param(f"status='success' result='{FAILURE}' error=None", id="json in pairs"),
+            pytest.param(f'{{"blocks": [{{"text": "{ESCAPED}"}}], "raw_input": {{}}}}', id="llama-index"),
             pytest.param(f'{{"id": "c1", "name": "book", "response": {FAILURE}}}', id="function response"),
         ],
     )

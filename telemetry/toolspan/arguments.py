@@ -28,7 +28,6 @@ _REDACTED: Final = re.compile(
     r"[\s*_<>\[\](){}\"'.-]*",
     re.IGNORECASE,
 )
-_NO_OBJECT: Final[dict[str, object]] = {}
 _MAX_REDACTED_CHARS: Final = 64
 _MAX_DEPTH: Final = 4
 _KEY_ID_CHARS: Final = 4
@@ -116,17 +115,25 @@ class ArgumentHasher:
         """
         The hash of *value* (4 hex characters of key id, 16 of digest), None where it is no known arguments.
         """
-        return self._hash(parse(value) if isinstance(value, str) else value)
+        if isinstance(value, str):
+            # nearly all arguments are the text of a JSON object that is no wrapper: straight through
+            arguments = parse(value)
+            if arguments.__class__ is dict and arguments and not self._ignored:
+                plain = cast("dict[str, object]", arguments)
+                if _SUSPECTS.isdisjoint(plain):
+                    return self._digest(plain)
+            return self._hash(arguments)
+        return self._hash(value)
 
-    def _hash(self, arguments: object) -> str | None:
-        # the common case first: a JSON object that is no wrapper
-        plain = cast("dict[str, object]", arguments) if arguments.__class__ is dict else _NO_OBJECT
-        if not plain or not _SUSPECTS.isdisjoint(plain):
-            arguments = unwrap(arguments)
-            if is_unknown(arguments):
-                return None
+    def _hash(self, value: object) -> str | None:
+        arguments = unwrap(value)
+        if is_unknown(arguments):
+            return None
         if self._ignored and is_object(arguments):
             arguments = {name: item for name, item in arguments.items() if name not in self._ignored}
+        return self._digest(arguments)
+
+    def _digest(self, arguments: object) -> str:
         digest = self._keyed()
         digest.update(canonical(arguments).encode())
         return self.key_id + digest.hexdigest()

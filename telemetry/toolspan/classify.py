@@ -64,6 +64,13 @@ class Classifier:
         self._rules = rules
         self._cache: dict[tuple[object, ...], Judgement] = {}
 
+    @property
+    def reads_plain_results(self) -> bool:
+        """
+        Whether a rule of the user may find a failure in any text that a tool returned.
+        """
+        return self._rules.has_result_rules
+
     def judge(self, span: SpanView, tool: str, result: object) -> Judgement:
         """
         How *span*, a tool span of *tool* whose call returned *result*, says that the call ended. Never raises.

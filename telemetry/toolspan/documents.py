@@ -97,8 +97,8 @@ class Durations(TypedDict):
     Nearest rank over durations of three significant digits.
     """
 
-    p50: float | None
-    p95: float | None
+    p50: float
+    p95: float
 
 
 class PresumedShare(TypedDict):

@@ -7,9 +7,7 @@ failed further in was an attempt, and the tool coped. Where no span names a clas
 by the tool does; it never makes a call fail.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import reduce
-from operator import or_
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from toolspan.ancestry import ToolSpan
@@ -104,4 +102,14 @@ def _failure(
 
 
 def _lint(judgements: list[Judgement]) -> int:
-    return reduce(or_, (judgement.lint for judgement in judgements))
+    return join_flags(judgement.lint for judgement in judgements)
+
+
+def join_flags(flags: Iterable[int]) -> int:
+    """
+    All bits that are set in any of *flags*.
+    """
+    joined = 0
+    for one in flags:
+        joined |= one
+    return joined

@@ -46,8 +46,6 @@ def _calls_between(calls: Sequence[Execution], opening: Execution, closing: Esca
     How many of *calls* start at or after the end of *opening* and before *closing*, beside those two themselves.
     """
     first = bisect_left(calls, opening.ended_ns, key=_STARTED_NS)
-    if closing is None:
-        between = calls[first:]
-    else:
-        between = calls[first : bisect_left(calls, closing.at_ns, key=_STARTED_NS)]
+    end = len(calls) if closing is None else bisect_left(calls, closing.at_ns, key=_STARTED_NS)
+    between = calls[first:end]
     return sum(call is not opening and (closing is None or not is_itself(closing, call)) for call in between)

@@ -224,7 +224,11 @@ def exception_of(event: Event) -> tuple[str, str, str]:
     Type, message and stack trace of an exception event; empty where it does not say.
     """
     get = event.attributes.get
-    return _text(get(attr.EXCEPTION_TYPE))[:_MAX_TYPE_CHARS], _text(get(attr.EXCEPTION_MESSAGE)), _text(get(attr.EXCEPTION_STACKTRACE))
+    return (
+        _text(get(attr.EXCEPTION_TYPE))[:_MAX_TYPE_CHARS],
+        _text(get(attr.EXCEPTION_MESSAGE)),
+        _text(get(attr.EXCEPTION_STACKTRACE)),
+    )
 
 
 def _last_exception(span: SpanView) -> tuple[str, str, str]:

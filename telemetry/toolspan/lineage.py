@@ -45,7 +45,8 @@ def relate(calls: Sequence[Execution], heard: Heard, starts_ns: Sequence[int]) -
     """
     follow_ups = link(calls)
     answers = {follow_up.failure: follow_up.kind for follow_up in follow_ups.values()} if follow_ups else {}
-    retries: dict[str, int] = {}
+    chains: dict[int, str | int] = {}
+    retries: dict[str | int, int] = {}
     links: list[Link] = []
     for index, call in enumerate(calls):
         next_action = None
@@ -57,9 +58,11 @@ def relate(calls: Sequence[Execution], heard: Heard, starts_ns: Sequence[int]) -
             links.append(Link(step, None, None, False, None, 0, next_action))
             continue
         failure, step = calls[follow_up.failure], links[follow_up.failure].step
+        # a step is told from others by its id, or by the place of its first call: span ids may repeat across traces
+        chain = chains[index] = call.step_id or chains.get(follow_up.failure, follow_up.failure)
         verdict, wasted_ns = None, 0
         if follow_up.kind == RETRY:
-            nth = retries[step] = retries.get(step, 0) + 1
+            nth = retries[chain] = retries.get(chain, 0) + 1
             verdict = _verdict(call, failure, heard, nth=nth)
             wasted_ns = call.ended_ns - failure.ended_ns if verdict == "wasted" else 0
         _, kind, presumed = follow_up

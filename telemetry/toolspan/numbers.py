@@ -90,10 +90,8 @@ def rate(part: int, whole: int) -> float | None:
 def nearest_rank(ordered: Sequence[int], percent: int) -> int | None:
     """
     The smallest of the *ordered* values such that at least *percent* of them are not above it; None of no values.
-
-    In integers: in floats 0.07 * 100 is 7.000000000000001, and the rank would be one too high.
     """
-    return ordered[(len(ordered) * percent + 99) // 100 - 1] if ordered else None
+    return ordered[_rank(len(ordered), percent)] if ordered else None
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:
@@ -101,6 +99,15 @@ def by_count(counts: Mapping[str, int]) -> dict[str, int]:
     *counts* with the largest first, ties by name.
     """
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _rank(count: int, percent: int) -> int:
+    """
+    The place of the nearest rank among *count* values.
+
+    In integers: in floats 0.07 * 100 is 7.000000000000001, and the rank would be one too high.
+    """
+    return (count * percent + 99) // 100 - 1
 
 
 def _task_counts(tasks: Iterable[Task]) -> Tasks:
@@ -202,19 +209,17 @@ def _attempts(part: ToolRows) -> Attempts:
 
 
 def _durations(durations_ns: Sequence[int]) -> Durations:
-    ordered = sorted(durations_ns)
-    return {"p50": _rounded_ms(nearest_rank(ordered, 50)), "p95": _rounded_ms(nearest_rank(ordered, 95))}
-
-
-def _rounded_ms(duration_ns: int | None) -> float | None:
     """
-    *duration_ns* rounded to three significant digits (half up, while it is nanoseconds), in milliseconds.
-
-    Rounding keeps the order, so the percentile of rounded values is the rounded percentile: one rounding, not one
-    per call.
+    Rounding keeps the order, so the percentile of rounded values is the rounded percentile: no need to round each.
     """
-    if duration_ns is None:
-        return None
+    ordered, count = sorted(durations_ns), len(durations_ns)
+    return {"p50": _rounded_ms(ordered[_rank(count, 50)]), "p95": _rounded_ms(ordered[_rank(count, 95)])}
+
+
+def _rounded_ms(duration_ns: int) -> float:
+    """
+    *duration_ns* rounded to three significant digits, half up, while it is nanoseconds; then in milliseconds.
+    """
     duration_ns = max(0, duration_ns)  # clocks of two processes may disagree
     unit = 10 ** max(0, len(str(duration_ns)) - 3)
     return milliseconds((duration_ns + unit // 2) // unit * unit)

@@ -119,7 +119,8 @@ class Decoder:
         return decoded
 
     def _read_spans(self, spans: Any, scope: str, source: Source, decoded: Decoded) -> None:
-        append, rejected, reduce = decoded.spans.append, decoded.rejected, self._recogniser.reduce
+        append, rejected = decoded.spans.append, decoded.rejected
+        reduce, reduce_common = self._recogniser.reduce, self._recogniser.reduce_common
         for span in spans:
             trace_id, span_id, parent_id = span.trace_id, span.span_id, span.parent_span_id
             start, end = span.start_time_unix_nano, span.end_time_unix_nano
@@ -140,7 +141,14 @@ class Decoder:
                     if span.kind != attr.KIND_CLIENT or not any(key in attributes for key in attr.HTTP_STATUS):
                         append(SpanFacts(trace_id, span_id, parent_id, start, end))
                         continue
-            append(reduce(_view(span, scope, _wanted(attributes)), trace_id, span_id, parent_id, start, end, source))
+            wanted = _wanted(attributes)
+            status, events = span.status, span.events
+            if parent_id and not status and not events:
+                facts = reduce_common(wanted, _string(span.name), trace_id, span_id, parent_id, start, end, source)
+                if facts is not None:
+                    append(facts)
+                    continue
+            append(reduce(_view(span, scope, wanted), trace_id, span_id, parent_id, start, end, source))
 
     def _observe_spans(
         self, spans: Any, scope: str, source: Source, resource: Mapping[str, object], decoded: Decoded

@@ -58,7 +58,16 @@ def parse(text: str) -> object:
 
     JSON in JSON is opened up to four times. Never raises.
     """
-    value: object = text
+    value: object
+    if text[:1] == "{" and len(text) <= MAX_JSON_CHARS:
+        # the common case, an object and nothing behind it, needs none of the care below
+        try:
+            value, end = _scan(text)
+        except (ValueError, RecursionError):
+            return _parse_repr(text)
+        if end == len(text):
+            return value
+    value = text
     for _ in range(MAX_NESTING):
         if not isinstance(value, str):
             return value
@@ -82,7 +91,14 @@ def _parse_once(text: str) -> object:
 
 
 def _parse_repr(text: str) -> object:
-    if not text.startswith(_REPR_OPENERS) or len(text) > MAX_REPR_CHARS:
+    return parse_literal(text) if text.startswith(_REPR_OPENERS) else text
+
+
+def parse_literal(text: str) -> object:
+    """
+    The value of the Python literal *text*, else *text* itself.
+    """
+    if len(text) > MAX_REPR_CHARS:
         return text
     with warnings.catch_warnings():
         # an odd escape in somebody's payload is no warning of ours

@@ -7,15 +7,15 @@ span; what needs several (one call traced twice, tasks, links) is `derive`'s.
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.arguments import ArgumentHasher
-from toolspan.classify import Classifier
+from toolspan.classify import OK, Classifier
 from toolspan.payloads import is_array, is_object, parse
 from toolspan.records import CallFacts, EscalationFacts, Marks, Role, SpanFacts, SpanView
-from toolspan.results import read_result
+from toolspan.results import is_plain, read_result
 from toolspan.rules import RuleBook
 
 #: A model may invent a tool name; what is longer than this is none.
@@ -72,12 +72,6 @@ class Recogniser:
         The facts of *span*.
         """
         attributes = span.attributes
-        if attributes.get(conv.OPERATION) == _EXECUTE_TOOL and _UNUSUAL.isdisjoint(attributes):
-            call = self._common_call(span)
-            if call is not None:
-                marks = self._marks_of(span, source, is_call=True, has_own=False)
-                is_error = span.status_code == attr.STATUS_ERROR
-                return SpanFacts(trace_id, span_id, parent_id, start_ns, end_ns, _TOOL, is_error, marks, call)
         role = role_of(span)
         is_error = span.status_code == attr.STATUS_ERROR
         call = escalation = None
@@ -109,6 +103,41 @@ class Recogniser:
             failed_http_status(span.kind, attributes) if span.kind == attr.KIND_CLIENT else 0,
         )
 
+    def reduce_common(
+        self,
+        attributes: Mapping[str, object],
+        name: str,
+        trace_id: bytes,
+        span_id: bytes,
+        parent_id: bytes,
+        start_ns: int,
+        end_ns: int,
+        source: Source,
+    ) -> SpanFacts | None:
+        """
+        The facts of a span without status and events, if it is a GenAI call that went well; None for any other.
+
+        What `reduce` would make of it, at half the price: most calls come this way.
+        """
+        get = attributes.get
+        if get(conv.OPERATION) != _EXECUTE_TOOL or not _UNUSUAL.isdisjoint(attributes):
+            return None
+        tool, call_id, arguments, result = get(_NAME), get(_CALL_ID), get(_ARGUMENTS), get(_RESULT)
+        if not tool or tool.__class__ is not str or not call_id or call_id.__class__ is not str:
+            return None
+        if arguments is None or not is_plain(result) or self._classifier.reads_plain_results:
+            return None
+        tool, call_id = cast("str", tool), cast("str", call_id)
+        is_odd = len(tool) > MAX_NAME_CHARS or len(call_id) > MAX_NAME_CHARS or call_id == conv.NO_CALL_ID
+        if is_odd or tool in _LOOKALIKE_TOOLS or name.startswith(conv.HANDOFF_NAME):
+            return None
+        call = CallFacts(tool, OK, call_id, self._hasher.hash(arguments))
+        key = (get(_AGENT), source)
+        marks = self._marks.get(key)
+        if marks is None:
+            return None
+        return SpanFacts(trace_id, span_id, parent_id, start_ns, end_ns, _TOOL, False, marks, call)
+
     def explain(self, span: SpanView) -> list[tuple[int, str, str, str]]:
         """
         The chain of evidence of a tool span, most believed first: (item, evidence, class, code), empty where unnamed.
@@ -124,7 +153,7 @@ class Recogniser:
         The marks of *span*, one record for all spans that say the same: most calls of a service do.
         """
         attributes = span.attributes
-        key: tuple[object, ...] = (_agent(attributes), source)
+        key: tuple[object, ...] = (_agent(attributes) or None, source)
         if not is_call:
             # a call is named by its tool: its span's name would make every tool's marks distinct
             key = (*key, span.name)
@@ -136,23 +165,6 @@ class Recogniser:
                 self._marks.clear()
             shared = self._marks[key] = _marks(span, source, is_call=is_call)
         return shared
-
-    def _common_call(self, span: SpanView) -> CallFacts | None:
-        """
-        The call of a GenAI span that carries nothing but name, id, arguments, result and agent; None if it is odd.
-
-        What `_call` would say of it, in half the time: most calls come this way.
-        """
-        get = span.attributes.get
-        tool, call_id, arguments, result = get(_NAME), get(_CALL_ID), get(_ARGUMENTS), get(_RESULT)
-        if not (isinstance(tool, str) and 0 < len(tool) <= MAX_NAME_CHARS) or tool in _LOOKALIKE_TOOLS:
-            return None
-        if not isinstance(call_id, str) or call_id == conv.NO_CALL_ID or span.name.startswith(conv.HANDOFF_NAME):
-            return None
-        if arguments is None or (result is None and span.status_code != attr.STATUS_ERROR):
-            return None
-        judgement = self._classifier.judge(span, tool, result)
-        return CallFacts(tool, judgement, call_id[:MAX_NAME_CHARS], self._hasher.hash(arguments))
 
     def _call(self, span: SpanView, tool: str) -> CallFacts:
         attributes = span.attributes
@@ -213,16 +225,9 @@ WANTED: Final = frozenset(
 _TOOL: Final = int(Role.TOOL)
 _EXECUTE_TOOL: Final = "execute_tool"
 _NAME, _CALL_ID, _ARGUMENTS, _RESULT = conv.TOOL_NAME[0], conv.CALL_ID[0], conv.ARGUMENTS[0], conv.RESULT[0]
+_AGENT = conv.AGENT[0]
 #: What a common call does not carry.
-_UNUSUAL: Final = WANTED - {
-    conv.OPERATION,
-    attr.ERROR_TYPE,
-    *conv.TOOL_NAME,
-    *conv.CALL_ID,
-    *conv.ARGUMENTS,
-    *conv.RESULT,
-    *conv.AGENT,
-}
+_UNUSUAL: Final = WANTED - {conv.OPERATION, _NAME, _CALL_ID, _ARGUMENTS, _RESULT, _AGENT}
 _LOOKALIKE_TOOLS: Final = frozenset(lookalike.tool for lookalike in conv.LOOKALIKES)
 
 

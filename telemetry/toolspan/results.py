@@ -8,9 +8,10 @@ log of old failures inside a success must not make it one.
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
-from toolspan.payloads import is_array, is_object, parse
+from toolspan.payloads import is_array, is_object, parse, parse_literal
 
 MAX_DEPTH: Final = 8
 MAX_ITEMS: Final = 16
@@ -25,6 +26,7 @@ _WRAPPERS: Final = (
     "content",
     "result",
     "output",
+    "raw_output",
     "response",
     "value",
     "return_value",
@@ -36,6 +38,7 @@ _WRAPPERS: Final = (
     "json",
     "message",
     "parts",
+    "blocks",
 )
 #: Only a serialised LangChain message keeps its content under `data`.
 _MESSAGE_TYPES: Final = frozenset(("tool", "ToolMessage"))
@@ -45,7 +48,11 @@ _CALL_ID_KEYS: Final = ("tool_call_id", "toolUseId", "tool_use_id", "call_id")
 _TEXT_KEYS: Final = ("error", "error_details", "error_message", "detail", "exception", "message", "title", "reason")
 
 #: agno and others write `str(result)`: key='value' pairs.
+_REPR_RESULT: Final = re.compile(r"(?:^|[\s(])(?:result|content|output)=(?=[{\['\"])")
+_REPR_NEXT: Final = re.compile(r",? \w+=|\)?$")
 _REPR_FAILED: Final = re.compile(r"^\s*(?:\w+\()?(?:\w+=\S+ )*?status=['\"]failure['\"]")
+#: How far into a text its first key=value pairs are looked for.
+_MAX_REPR_HEAD: Final = 200
 _REFLECT_MARK: Final = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN"
 #: What frameworks answer in place of a result while they ask a human (ADK).
 _CONFIRMATIONS: Final = ("This tool call requires confirmation",)
@@ -162,7 +169,7 @@ class _Walk:
         if isinstance(value, str):
             opened = parse(value)
             if isinstance(opened, str):
-                self._read_text(opened)
+                self._read_text(opened, depth)
             else:
                 self.visit(opened, depth + 1)
         elif is_object(value):
@@ -190,7 +197,7 @@ class _Walk:
         if "data" in value and value.get("type") in _MESSAGE_TYPES:
             self.visit(value["data"], depth + 1)
         if not self.is_settled:
-            self._read_error_texts(value, error)
+            self._read_error_texts(value, error, depth)
 
     def _add_documents(self, value: Mapping[str, object]) -> None:
         self.documents.append(value)
@@ -219,7 +226,7 @@ class _Walk:
                     self.call_id = identifier
                     break
 
-    def _read_error_texts(self, value: Mapping[str, object], error: object) -> None:
+    def _read_error_texts(self, value: Mapping[str, object], error: object, depth: int) -> None:
         if isinstance(error, str):
             self.is_deferred = self.is_deferred or error.startswith(_CONFIRMATIONS)
         for source in (value, error):
@@ -227,12 +234,31 @@ class _Walk:
                 for key in _TEXT_KEYS:
                     text = source.get(key)
                     if isinstance(text, str) and text:
-                        self._read_text(text)
+                        self._read_text(text, depth)
 
-    def _read_text(self, text: str) -> None:
+    def _read_text(self, text: str, depth: int) -> None:
         if text.startswith(_REJECTIONS):
             self.is_rejected = True
-        if "status=" in text[:200] and _REPR_FAILED.match(text[:MAX_TEXT_CHARS]):
-            self.flags.append("repr.status")
+        if "=" in text[:_MAX_REPR_HEAD]:
+            head = text[:MAX_TEXT_CHARS]
+            if _REPR_FAILED.match(head):
+                self.flags.append("repr.status")
+            self.visit(_result_in_repr(head), depth + 1)
         if len(self.texts) < MAX_ITEMS:
             self.texts.append(text[:MAX_TEXT_CHARS])
+
+
+def _result_in_repr(text: str) -> object:
+    """
+    The value behind `result=` in a text of key=value pairs; None where there is none that can be read.
+    """
+    found = _REPR_RESULT.search(text, 0, _MAX_REPR_HEAD)
+    if found is None:
+        return None
+    # where the value ends is known only when it parses: try the places where the next pair may begin
+    for boundary in islice(_REPR_NEXT.finditer(text, found.end()), MAX_ITEMS):
+        value = text[found.end() : boundary.start()]
+        opened = parse_literal(value)
+        if opened is not value:
+            return opened
+    return None

@@ -19,13 +19,7 @@ def sum_clean(calls: Sequence[Execution]) -> TaskTool:
     """
     The sums over *calls*, of one task and tool, none of which failed.
     """
-    first, given, own = calls[0], set[str](), 0
-    for call in calls:
-        if call.step_id:
-            given.add(call.step_id)
-        else:
-            own += 1
-    steps = len(given) + own
+    first, steps = calls[0], _count_steps(calls)
     return TaskTool(first.task_id, first.tool, len(calls), 0, 0, 0, 0, 0, 0, 0, steps, 0, 0, 0, 0, 0, 0, 0, None)
 
 
@@ -33,44 +27,50 @@ def sum_up(calls: Sequence[Execution], links: Sequence[Link], episodes: Sequence
     """
     The sums over *calls*, of one task and tool and in order, with their *links* and *episodes*.
     """
-    first, steps = calls[0], {one.step for one in links}
-    invalid = 0
-    for call in calls:
-        if call.error_class == _VALIDATION:
-            invalid += 1
-    answers = [one for one in links if one.follows is not None]
+    heads = [call for call, one in zip(calls, links, strict=True) if one.follows is None]
     retries, recovered, accepted = (0, 0, 0, 0, 0, 0, 0), 0, 0
-    if answers:
-        retries = _sum_retries(answers)
+    if len(heads) < len(calls):
+        retries = _sum_retries(links)
         recovered, accepted = _sum_rewrites(calls, links)
-    told = clean = 0
-    for episode in episodes:
-        if episode.closed_ns is not None:
-            told += 1
-            clean += episode.retries == 0
+    told = [episode for episode in episodes if episode.closed_ns is not None] if episodes else []
     streak, streak_code = longest_streak(calls)
+    first = calls[0]
     return TaskTool(
         first.task_id,
         first.tool,
         len(calls),
         *retries,
-        len(steps),
-        invalid,
+        _count_steps(heads),
+        [call.error_class for call in calls].count(_VALIDATION),
         recovered,
         accepted,
         len(episodes),
-        told,
-        clean,
+        len(told),
+        [episode.retries for episode in told].count(0),
         streak,
         streak_code,
     )
 
 
-def _sum_retries(answers: Iterable[Link]) -> tuple[int, int, int, int, int, int, int]:
+def _count_steps(heads: Iterable[Execution]) -> int:
+    """
+    The steps of calls of which none answers another: those given, and one for every call without.
+    """
+    given: set[str] = set()
+    own = 0
+    for call in heads:
+        if call.step_id:
+            given.add(call.step_id)
+        else:
+            own += 1
+    return len(given) + own
+
+
+def _sum_retries(links: Iterable[Link]) -> tuple[int, int, int, int, int, int, int]:
     """
     Retries: all, presumed, then by verdict (allowed, early, over the cap, wasted), and the time wasted.
     """
-    retries = [one for one in answers if one.verdict is not None]
+    retries = [one for one in links if one.verdict is not None]
     verdicts = [one.verdict for one in retries]
     return (
         len(retries),

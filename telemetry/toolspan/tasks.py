@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolspan.ancestry import Trace
-from toolspan.calls import Execution, find_executions, merge_same_calls
+from toolspan.attempts import merge_same_calls
+from toolspan.calls import Execution, find_executions
 from toolspan.escalations import escalations_seen
 from toolspan.order import by_end, by_start
 from toolspan.records import Escalation, Marks, Role, SpanFacts

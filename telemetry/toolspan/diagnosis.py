@@ -1,0 +1,403 @@
+"""
+What is wrong with some spans, for someone who sees no numbers or does not believe them.
+
+A survey of the spans and the rows made of them go in, findings come out, the one that hides most first: what was
+seen, why it matters, what to change. Settings are named by the scope that wrote the spans, since that is all that
+spans say of their instrumentation; each was checked in its project's documentation in November 2026.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from toolspan.records import Rows
+from toolspan.survey import Kind, Shape, Survey, ToolUse
+from toolspan.taxonomy import ErrorClass
+
+#: Of names in one sentence.
+_MOST_NAMED: Final = 4
+#: Less than one in ten of a tool's calls, or one in five of all failures, changes nobody's mind about a tool.
+_UNKNOWN_SHARE: Final = 0.1
+_UNCLASSIFIED_SHARE: Final = 0.2
+
+_Advice = tuple[tuple[str, str], ...]
+
+_CLIENTS: Final = r"openai|anthropic|bedrock|cohere|groq|litellm|mistralai|ollama|google_gen\w+|vertexai|together"
+_GENAI: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+_DECORATE: Final = "Or put @toolspan.tool on the tools: it traces each call, its arguments (hashed) and how it ended."
+_TRACE_FRAMEWORK: Final = "Switch on what traces the tools of your agent framework: its own tracing, or OpenInference."
+
+#: By pattern of the scope's name, of which the first that is found decides. How to have tool calls traced …
+_TRACE_TOOLS: Final[_Advice] = (
+    (r"^opentelemetry\.instr\w+\.crewai", "It traces crews and tasks: use openinference-instrumentation-crewai."),
+    (
+        r"^openinference\.instr\w+\.haystack",
+        "It traces components: use Haystack's own tracer (opentelemetry-haystack).",
+    ),
+    (
+        rf"\.instrumentation\.(genai\.)?({_CLIENTS})(_v2)?(\.v\d)?$",
+        "It traces requests to a model; tools run elsewhere: trace the agent framework, too.",
+    ),
+    ("", _TRACE_FRAMEWORK),
+)
+#: … arguments and results recorded …
+_RECORD: Final[_Advice] = (
+    (r"^pydantic-ai", "pydantic-ai: InstrumentationSettings(include_content=True)"),
+    (r"^agent_framework", "Agent Framework: ENABLE_SENSITIVE_DATA=true"),
+    (r"^gcp\.vertex\.agent", f"Google ADK: {_GENAI}; older: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true"),
+    (r"^haystack", "Haystack: HAYSTACK_CONTENT_TRACING_ENABLED=true, set before haystack is imported"),
+    (r"^(mcp|fastmcp)", "MCP records neither: put @toolspan.tool on the server's tools"),
+    (r"^autogen", "AutoGen records neither: add openinference-instrumentation-autogen-agentchat"),
+    (r"^ai$", "Vercel AI SDK: experimental_telemetry with recordInputs: true, recordOutputs: true"),
+    (r"semantic_kernel", "Semantic Kernel: SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true"),
+    (r"^openinference\.", "OpenInference: OPENINFERENCE_HIDE_INPUTS=false, OPENINFERENCE_HIDE_OUTPUTS=false"),
+    (
+        r"^opentelemetry\.instrumentation\.(genai\.|\w+_v2)",
+        f"OpenTelemetry GenAI: {_GENAI}; older: and OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental",
+    ),
+    (r"^opentelemetry\.instrumentation\.", "OpenLLMetry: TRACELOOP_TRACE_CONTENT=true"),
+    ("", "Put @toolspan.tool on the tools: it hashes the arguments itself and reads what the tool returns"),
+)
+_RECORD_AGENTS: Final = "OpenAI Agents: OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA=1 (the default)"
+#: … and the messages of failures.
+_TELL_WHY: Final[_Advice] = (
+    (
+        r"openai_agents",
+        (
+            "OpenAI Agents takes messages out: give function_tool a failure_error_function that keeps them, or None;"
+            " while developing, set OPENAI_AGENTS_DONT_LOG_TOOL_DATA=0."
+        ),
+    ),
+    (r"^(mcp|fastmcp)", "MCP spans carry no message: put @toolspan.tool on the server's tools."),
+)
+
+
+class Severity(StrEnum):
+    """
+    What a finding does to the numbers: there are none, they are weaker than they seem, or nothing.
+    """
+
+    BLOCKS = "blocks"
+    WEAKENS = "weakens"
+    NOTE = "note"
+
+
+class Finding(NamedTuple):
+    """
+    Something to know about the spans; *key* is its name for programs, each of *change* one remedy.
+    """
+
+    key: str
+    severity: Severity
+    title: str
+    seen: str
+    why: str
+    change: tuple[str, ...]
+
+
+class Examined(NamedTuple):
+    """
+    What a diagnosis rests on, all of the same spans.
+    """
+
+    survey: Survey
+    shape: Shape
+    rows: Rows
+
+    def severity(self, beside_calls: Severity) -> Severity:
+        """
+        The severity of what may be the reason why there are no calls; *beside_calls* where there are.
+        """
+        return beside_calls if self.rows.calls else Severity.BLOCKS
+
+
+class Diagnosis(NamedTuple):
+    """
+    The answer in one line, and the findings behind it.
+    """
+
+    verdict: str
+    findings: list[Finding]
+
+
+def diagnose(examined: Examined, *, also: Iterable[Finding] = ()) -> Diagnosis:
+    """
+    What stands in the way of any numbers, then what weakens them, then what else there is to know.
+
+    Args:
+        also: what else was found, of how the spans were read and which were asked for.
+    """
+    found = [*also, *(finding for find in _FINDERS for finding in find(examined))]
+    ordered = [finding for severity in Severity for finding in found if finding.severity == severity]
+    return Diagnosis(_verdict(examined.rows, ordered), ordered)
+
+
+def _verdict(rows: Rows, ordered: list[Finding]) -> str:
+    weak = sum(finding.severity == Severity.WEAKENS for finding in ordered)
+    if not rows.calls or any(finding.severity == Severity.BLOCKS for finding in ordered):
+        none = f"None of the {_count(len(rows.calls), 'call')} is shown" if rows.calls else "No tool calls found"
+        return ". ".join([none, *(f"{finding.title}." for finding in ordered[:1])])
+    tools = len({call.tool for call in rows.calls})
+    found = f"{_count(len(rows.calls), 'call')} of {_count(tools, 'tool')} in {_count(len(rows.tasks), 'task')}"
+    words = {0: "nothing weakens", 1: "one thing weakens"}.get(weak, f"{weak} things weaken")
+    return f"{found}; {words} the numbers."
+
+
+def _not_recognised(examined: Examined) -> Iterator[Finding]:
+    near_misses = examined.survey.near_misses
+    if near_misses:
+        yield Finding(
+            "near_misses",
+            examined.severity(Severity.NOTE),
+            "Spans look like tool calls, but do not say so",
+            _listed(
+                f'{_count(tally.spans, "span")} like "{tally.example}" of {near.scope}: {near.carries},'
+                f" without {near.lacks}"
+                for near, tally in near_misses.items()
+            ),
+            "A span is a tool call by its attributes, never by its name: names change with every version.",
+            ("Set gen_ai.operation.name=execute_tool and gen_ai.tool.name on them.", _DECORATE),
+        )
+    left_out = [(entry, tally) for entry, tally in examined.survey.census.items() if entry.kind == Kind.LEFT_OUT]
+    if left_out:
+        yield Finding(
+            "left_out",
+            examined.severity(Severity.NOTE),
+            "Spans that only look like calls are left out",
+            _listed(
+                f'{_count(tally.spans, "span")} like "{tally.example}" of {entry.scope}' for entry, tally in left_out
+            ),
+            "A handoff passes the conversation on, and a framework's own summary repeats other spans: no tool ran.",
+            ("Nothing, unless a tool of yours has such a name: then give it another.",),
+        )
+
+
+def _not_traced(examined: Examined) -> Iterator[Finding]:
+    survey = examined.survey
+    if examined.rows.calls or not survey.spans:
+        return
+    scopes: dict[str, Counter[str]] = {}
+    everything = Counter[str]()
+    for entry, tally in survey.census.items():
+        everything[entry.kind] += tally.spans
+        if entry.convention:
+            scopes.setdefault(entry.scope, Counter())[entry.kind] += tally.spans
+    asked = f" Models asked for tools in {_count(survey.asked, 'answer')}, so tools did run." if survey.asked else ""
+    for scope, kinds in sorted(scopes.items(), key=lambda item: -item[1].total())[:_MOST_NAMED]:
+        yield Finding(
+            "no_tool_spans",
+            Severity.BLOCKS,
+            f"{scope} traces no tools",
+            f"Its spans: {_kinds(kinds)}.{asked}",
+            "A call counts where a span of its own says which tool it was and how it ended; no other says both.",
+            (_advice(_TRACE_TOOLS, scope), _DECORATE),
+        )
+    if not scopes and not survey.near_misses:
+        yield Finding(
+            "no_framework",
+            Severity.BLOCKS,
+            "No agent framework is traced",
+            f"All spans: {_kinds(everything)}. None follows a convention for agents, models or tools.",
+            "HTTP, database and other general instrumentation knows nothing of tools.",
+            (_TRACE_FRAMEWORK, "Switch it on before the agent is made: many frameworks look only then.", _DECORATE),
+        )
+
+
+def _services(examined: Examined) -> Iterator[Finding]:
+    calls = Counter[str]()
+    for task in examined.rows.tasks:
+        calls[task.service] += task.calls
+    silent = sorted(service for service, count in calls.items() if not count)
+    if silent and examined.rows.calls:
+        yield Finding(
+            "service_without_calls",
+            Severity.NOTE,
+            "No tool is called in some services",
+            f"Agents ran, and called no tool, in {_listed(service or '(no service.name)' for service in silent)}.",
+            "Either they have no tools, or what traces them there leaves tools out.",
+            (_TRACE_FRAMEWORK,),
+        )
+
+
+def _roots(examined: Examined) -> Iterator[Finding]:
+    shape, tasks = examined.shape, examined.rows.tasks
+    if shape.top_tools:
+        yield Finding(
+            "top_of_trace",
+            Severity.WEAKENS,
+            "Tool spans have nothing above them",
+            f"{_count(shape.top_tools, 'tool span')} at the top of their trace, without toolspan.task.id.",
+            "Each is a task of its own whose outcome nobody knows, and a repeat of the call is no retry of it.",
+            (
+                "Trace the agent run around the calls, or set toolspan.task.id: with toolspan.task(…) does both.",
+                "From one process to another, pass traceparent on; for MCP, openinference-instrumentation-mcp does.",
+            ),
+        )
+    elif not shape.runs and any(task.task_id == task.trace_id.hex() for task in tasks):
+        yield Finding(
+            "no_agent_run",
+            Severity.WEAKENS if examined.survey.foreign_roots else Severity.NOTE,
+            "No span is an agent run",
+            f"Each trace counts as one task; {_count(examined.survey.foreign_roots, 'trace')} begin outside any agent.",
+            "A task then ends as the span at the top does: an HTTP request may succeed where the agent failed.",
+            ("Trace the agent run, put with toolspan.task(…) around it, or set toolspan.task.outcome.",),
+        )
+    if shape.broken:
+        unseen = sum(task.outcome_source == "unseen" for task in tasks)
+        yield Finding(
+            "missing_parents",
+            Severity.WEAKENS if unseen else Severity.NOTE,
+            "Spans above others never came",
+            f"In {shape.broken:,} of {_count(shape.traces, 'trace')} parents of {_count(shape.orphans, 'span')} are"
+            f" missing; {_count(unseen, 'task')} without a span.",
+            "A task whose span is missing has no outcome, and nothing it did counts in numbers of resolved tasks.",
+            (
+                "Give the files of the whole time and of all services: a task's span is exported last.",
+                "Sample whole traces, not spans: ParentBased in each process, or tail sampling in the Collector.",
+                "Raise OTEL_BSP_MAX_QUEUE_SIZE: a full queue drops spans.",
+            ),
+        )
+
+
+def _arguments(examined: Examined) -> Iterator[Finding]:
+    uses, calls = examined.survey.tools, Counter(call.tool for call in examined.rows.calls)
+    unknown = Counter(call.tool for call in examined.rows.calls if call.args_hash is None)
+    absent = {tool for (tool, _), use in uses.items() if use.unrecorded or use.withheld}
+    weak = [tool for tool in calls if tool in absent and unknown[tool] >= _UNKNOWN_SHARE * calls[tool]]
+    never = [tool for tool in weak if unknown[tool] == calls[tool]]
+    links = [call.presumed for call in examined.rows.calls if call.follow_up is not None]
+    if weak:
+        yield Finding(
+            "arguments",
+            Severity.WEAKENS,
+            f"Arguments are {'never' if never else 'not always'} recorded",
+            f"Unknown in {_listed(f'{_part(unknown[tool], calls[tool])} calls of {tool}' for tool in weak)}."
+            f" {sum(links):,} of {_count(len(links), 'link')} between calls are presumed.",
+            "A retry is told from a new plan by its arguments, of which toolspan keeps a keyed hash and nothing else.",
+            _settings(uses, never)
+            if never
+            else (
+                "Other calls have them: look for a service without the setting, or for calls that never ran.",
+                _DECORATE,
+            ),
+        )
+
+
+def _results(examined: Examined) -> Iterator[Finding]:
+    uses = examined.survey.tools
+    seen = {tool for (tool, _), use in uses.items() if use.results or not use.answered}
+    blind = sorted({call.tool for call in examined.rows.calls} - seen)
+    if blind:
+        yield Finding(
+            "results",
+            Severity.WEAKENS,
+            "Results are never recorded",
+            f"No call that ended ok has one: {_listed(blind)}.",
+            "A tool that returns its error (an envelope with ok: false) and raises nothing passes for a success.",
+            _settings(uses, blind),
+        )
+
+
+def _unclassified(examined: Examined) -> Iterator[Finding]:
+    failures = [call for call in examined.rows.calls if call.outcome == "error"]
+    evidence = Counter(call.evidence for call in failures if call.error_class == ErrorClass.UNCLASSIFIED)
+    if not evidence or evidence.total() < _UNCLASSIFIED_SHARE * len(failures):
+        return
+    uses = examined.survey.tools.values()
+    silent = f" {_count(sum(use.silent for use in uses), 'failed span')} without any message."
+    redacted = f" {_count(sum(use.redacted for use in uses), 'failed span')} with a message that was taken out."
+    mute = dict.fromkeys(scope for (_, scope), use in examined.survey.tools.items() if use.silent or use.redacted)
+    yield Finding(
+        "unclassified",
+        Severity.WEAKENS,
+        "Failures name no class",
+        f"{evidence.total():,} of {_count(len(failures), 'failure')}; most frequent evidence:"
+        f" {_listed(f'{text} ({count:,})' for text, count in evidence.most_common())}."
+        f"{silent if any(use.silent for use in uses) else ''}{redacted if any(use.redacted for use in uses) else ''}",
+        "Without a class nobody knows whether a retry, a rewrite or a human would have helped.",
+        (
+            *dict.fromkeys(_advice((*_TELL_WHY, *_RECORD), scope) for scope in mute),
+            "Return toolspan's envelope, raise exceptions that say what failed, or add a [[rule]] for such evidence.",
+        ),
+    )
+
+
+def _times(examined: Examined) -> Iterator[Finding]:
+    survey, shape = examined.survey, examined.shape
+    if shape.early or survey.backwards:
+        yield Finding(
+            "clock",
+            Severity.WEAKENS,
+            "Clocks disagree",
+            f"{_count(shape.early, 'span')} start before their parent, by up to {shape.early_ns / 10**6:,.0f} ms;"
+            f" {shape.late:,} start after its end; {survey.backwards:,} end before they start.",
+            "Time decides what is a retry of what, and which MCP server answers which client.",
+            ("Let NTP keep the clocks of all machines.",),
+        )
+
+
+def _losses(examined: Examined) -> Iterator[Finding]:
+    survey = examined.survey
+    if survey.sampling:
+        yield Finding(
+            "sampling",
+            Severity.WEAKENS,
+            "Traces were sampled",
+            f"{_listed(f'{sign} ({count:,})' for sign, count in survey.sampling.most_common())}.",
+            "Counts are of a part; rates are wrong where failures are preferred or spans are chosen one by one.",
+            ("Exempt the agent's service from sampling, or keep a fixed share of whole traces.",),
+        )
+    if survey.dropped:
+        yield Finding(
+            "dropped_attributes",
+            Severity.WEAKENS,
+            "Spans lost attributes",
+            f"{_count(survey.dropped, 'span')} with a dropped_attributes_count.",
+            "At the limit, 128 by default, the oldest go first: the tool's name, the arguments.",
+            ("Raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT.",),
+        )
+
+
+_FINDERS: Final[tuple[Callable[[Examined], Iterator[Finding]], ...]] = (
+    _not_recognised,
+    _not_traced,
+    _roots,
+    _arguments,
+    _results,
+    _unclassified,
+    _losses,
+    _times,
+    _services,
+)
+
+
+def _advice(table: _Advice, scope: str) -> str:
+    return next(advice for pattern, advice in table if re.search(pattern, scope))
+
+
+def _settings(uses: dict[tuple[str, str], ToolUse], tools: Iterable[str]) -> tuple[str, ...]:
+    wanted = set(tools)
+    scopes = [scope for tool, scope in uses if tool in wanted]
+    agents = [_RECORD_AGENTS] if any("openai_agents" in scope for scope in scopes) else []
+    return tuple(dict.fromkeys([*(_advice(_RECORD, scope) for scope in scopes), *agents]))
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else f'{noun}s'}"
+
+
+def _part(part: int, whole: int) -> str:
+    return f"all {whole:,}" if part == whole else f"{part:,} of {whole:,}"
+
+
+def _kinds(kinds: Counter[str]) -> str:
+    nouns = {kind: kind if kind.endswith(("call", "run")) else f"{kind} span" for kind in kinds}
+    return _listed(_count(count, nouns[kind]) for kind, count in kinds.most_common())
+
+
+def _listed(items: Iterable[str]) -> str:
+    texts = list(items)
+    more = [f"and {len(texts) - _MOST_NAMED:,} more"] if len(texts) > _MOST_NAMED else []
+    return ", ".join([*texts[:_MOST_NAMED], *more])

@@ -1,0 +1,43 @@
+"""
+The core stays pure: every module is one of those that may not touch the world, or one of the few that do.
+"""
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+#: Modules that read files, settings or the wire, print, or hold what others read.
+EDGES = {
+    "cli",
+    "config",
+    "config_file",
+    "diagnosis",
+    "framing",
+    "otlp",
+    "otlp_messages",
+    "pipeline",
+    "store",
+    "survey",
+}
+
+
+def pure_modules() -> set[str]:
+    """
+    The modules that `lint-imports` holds to be pure.
+    """
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts: list[dict[str, list[str]]] = document["tool"]["importlinter"]["contracts"]
+    [names] = [contract["source_modules"] for contract in contracts if "source_modules" in contract]
+    return {name.removeprefix("toolspan.") for name in names}
+
+
+def test_every_module_is_pure_or_an_edge() -> None:
+    """
+    A new module is pure unless it is said not to be, and then `lint-imports` holds it to that.
+    """
+    package = ROOT / "telemetry" / "toolspan"
+    modules = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+
+    assert {name for name in modules - EDGES if not name.startswith("_")} == pure_modules()
+    assert modules >= EDGES
