@@ -9,7 +9,7 @@ first. Empty and redacted arguments are unknown arguments: None.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, cast
 
 from toolspan.payloads import is_array, is_object, parse
@@ -30,24 +30,25 @@ _REDACTED: Final = re.compile(
 )
 _MAX_REDACTED_CHARS: Final = 64
 _MAX_DEPTH: Final = 4
-_KEY_ID_CHARS: Final = 4
 #: 64 bits: within one task two different arguments meet by chance once in 10^19.
 _DIGEST_BYTES: Final = 8
 
 
-def _encoder() -> Callable[[object], str]:
+def _chunk_encoder() -> Callable[[object, int], Iterable[str]]:
     """
-    The canonical JSON encoder, built once where CPython lets us: 0.7 µs a call, `JSONEncoder.encode` 1.4.
+    The encoder of canonical JSON, built once where CPython lets us: 0.7 µs a call, `JSONEncoder.encode` 1.4.
     """
     plain = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return plain.encode
-    chunks = make(None, plain.default, json.encoder.encode_basestring_ascii, None, ":", ",", True, False, True)
-    return lambda value: "".join(chunks(value, 0))
+        return lambda value, _level: plain.iterencode(value)
+    encoder: Callable[[object, int], Iterable[str]] = make(
+        None, plain.default, json.encoder.encode_basestring_ascii, None, ":", ",", True, False, True
+    )
+    return encoder
 
 
-_encode: Final = _encoder()
+_chunks: Final = _chunk_encoder()
 #: A wrapper has one of these at its top; arguments that have none are hashed as they are.
 _SUSPECTS: Final = frozenset((*_WRAPPER_KEYS, _RUN_INPUT, "function"))
 
@@ -135,25 +136,16 @@ class ArgumentHasher:
 
     def _digest(self, arguments: object) -> str:
         digest = self._keyed()
-        digest.update(canonical(arguments).encode())
+        digest.update(canonical(arguments))
         return self.key_id + digest.hexdigest()
 
 
-def canonical(value: object) -> str:
+def canonical(value: object) -> bytes:
     """
     *value* as canonical JSON: keys sorted, no insignificant space, numbers normalised, ASCII.
     """
     try:
-        return _encode(value)
+        return "".join(_chunks(value, 0)).encode()
     except (TypeError, ValueError, RecursionError):
         # keys of mixed types or values beyond JSON, from a repr or a live span
-        return repr(value)
-
-
-def known_equal(left: str | None, right: str | None) -> bool | None:
-    """
-    Whether two hashes are of equal arguments; None where it cannot be known.
-    """
-    if left is None or right is None or left[:_KEY_ID_CHARS] != right[:_KEY_ID_CHARS]:
-        return None
-    return left == right
+        return repr(value).encode("utf-8", "backslashreplace")

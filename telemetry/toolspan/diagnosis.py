@@ -106,11 +106,12 @@ class Examined(NamedTuple):
     shape: Shape
     rows: Rows
 
-    def severity(self, beside_calls: Severity) -> Severity:
+    @property
+    def note(self) -> Severity:
         """
-        The severity of what may be the reason why there are no calls; *beside_calls* where there are.
+        The severity of what may be why there are no calls, and is but a note where there are some.
         """
-        return beside_calls if self.rows.calls else Severity.BLOCKS
+        return Severity.NOTE if self.rows.calls else Severity.BLOCKS
 
 
 class Diagnosis(NamedTuple):
@@ -150,7 +151,7 @@ def _not_recognised(examined: Examined) -> Iterator[Finding]:
     if near_misses:
         yield Finding(
             "near_misses",
-            examined.severity(Severity.NOTE),
+            examined.note,
             "Spans look like tool calls, but do not say so",
             _listed(
                 f'{_count(tally.spans, "span")} like "{tally.example}" of {near.scope}: {near.carries},'
@@ -160,15 +161,13 @@ def _not_recognised(examined: Examined) -> Iterator[Finding]:
             "A span is a tool call by its attributes, never by its name: names change with every version.",
             ("Set gen_ai.operation.name=execute_tool and gen_ai.tool.name on them.", _DECORATE),
         )
-    left_out = [(entry, tally) for entry, tally in examined.survey.census.items() if entry.kind == Kind.LEFT_OUT]
+    left_out = [(entry.scope, tally) for entry, tally in examined.survey.census.items() if entry.kind == Kind.LEFT_OUT]
     if left_out:
         yield Finding(
             "left_out",
-            examined.severity(Severity.NOTE),
+            examined.note,
             "Spans that only look like calls are left out",
-            _listed(
-                f'{_count(tally.spans, "span")} like "{tally.example}" of {entry.scope}' for entry, tally in left_out
-            ),
+            _listed(f'{_count(tally.spans, "span")} like "{tally.example}" of {name}' for name, tally in left_out),
             "A handoff passes the conversation on, and a framework's own summary repeats other spans: no tool ran.",
             ("Nothing, unless a tool of yours has such a name: then give it another.",),
         )
@@ -229,7 +228,7 @@ def _roots(examined: Examined) -> Iterator[Finding]:
             Severity.WEAKENS,
             "Tool spans have nothing above them",
             f"{_count(shape.top_tools, 'tool span')} at the top of their trace, without toolspan.task.id.",
-            "Each is a task of its own whose outcome nobody knows, and a repeat of the call is no retry of it.",
+            "Each such trace is a task whose outcome nobody knows, and a repeat in another trace is no retry.",
             (
                 "Trace the agent run around the calls, or set toolspan.task.id: with toolspan.task(…) does both.",
                 "From one process to another, pass traceparent on; for MCP, openinference-instrumentation-mcp does.",
@@ -240,7 +239,7 @@ def _roots(examined: Examined) -> Iterator[Finding]:
             "no_agent_run",
             Severity.WEAKENS if examined.survey.foreign_roots else Severity.NOTE,
             "No span is an agent run",
-            f"Each trace counts as one task; {_count(examined.survey.foreign_roots, 'trace')} begin outside any agent.",
+            f"Each trace counts as one task. Traces that begin outside any agent: {examined.survey.foreign_roots:,}.",
             "A task then ends as the span at the top does: an HTTP request may succeed where the agent failed.",
             ("Trace the agent run, put with toolspan.task(…) around it, or set toolspan.task.outcome.",),
         )
@@ -250,8 +249,8 @@ def _roots(examined: Examined) -> Iterator[Finding]:
             "missing_parents",
             Severity.WEAKENS if unseen else Severity.NOTE,
             "Spans above others never came",
-            f"In {shape.broken:,} of {_count(shape.traces, 'trace')} parents of {_count(shape.orphans, 'span')} are"
-            f" missing; {_count(unseen, 'task')} without a span.",
+            f"Traces: {shape.broken:,} of {shape.traces:,}. Spans without their parent: {shape.orphans:,}."
+            f" Tasks without their span: {unseen:,}.",
             "A task whose span is missing has no outcome, and nothing it did counts in numbers of resolved tasks.",
             (
                 "Give the files of the whole time and of all services: a task's span is exported last.",
@@ -271,10 +270,10 @@ def _arguments(examined: Examined) -> Iterator[Finding]:
     if weak:
         yield Finding(
             "arguments",
-            Severity.WEAKENS,
+            Severity.WEAKENS if any(links) else Severity.NOTE,
             f"Arguments are {'never' if never else 'not always'} recorded",
             f"Unknown in {_listed(f'{_part(unknown[tool], calls[tool])} calls of {tool}' for tool in weak)}."
-            f" {sum(links):,} of {_count(len(links), 'link')} between calls are presumed.",
+            f" Links between calls that are therefore presumed: {sum(links):,} of {len(links):,}.",
             "A retry is told from a new plan by its arguments, of which toolspan keeps a keyed hash and nothing else.",
             _settings(uses, never)
             if never
@@ -324,22 +323,8 @@ def _unclassified(examined: Examined) -> Iterator[Finding]:
     )
 
 
-def _times(examined: Examined) -> Iterator[Finding]:
+def _transport(examined: Examined) -> Iterator[Finding]:
     survey, shape = examined.survey, examined.shape
-    if shape.early or survey.backwards:
-        yield Finding(
-            "clock",
-            Severity.WEAKENS,
-            "Clocks disagree",
-            f"{_count(shape.early, 'span')} start before their parent, by up to {shape.early_ns / 10**6:,.0f} ms;"
-            f" {shape.late:,} start after its end; {survey.backwards:,} end before they start.",
-            "Time decides what is a retry of what, and which MCP server answers which client.",
-            ("Let NTP keep the clocks of all machines.",),
-        )
-
-
-def _losses(examined: Examined) -> Iterator[Finding]:
-    survey = examined.survey
     if survey.sampling:
         yield Finding(
             "sampling",
@@ -358,6 +343,16 @@ def _losses(examined: Examined) -> Iterator[Finding]:
             "At the limit, 128 by default, the oldest go first: the tool's name, the arguments.",
             ("Raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT.",),
         )
+    if shape.early or survey.backwards:
+        yield Finding(
+            "clock",
+            Severity.WEAKENS,
+            "Clocks disagree",
+            f"Spans that start before their parent: {shape.early:,}, by up to {shape.early_ns / 10**6:,.0f} ms; after"
+            f" its end: {shape.late:,}; that end before they start: {survey.backwards:,}.",
+            "Time decides what is a retry of what, and which MCP server answers which client.",
+            ("Let NTP keep the clocks of all machines.",),
+        )
 
 
 _FINDERS: Final[tuple[Callable[[Examined], Iterator[Finding]], ...]] = (
@@ -367,8 +362,7 @@ _FINDERS: Final[tuple[Callable[[Examined], Iterator[Finding]], ...]] = (
     _arguments,
     _results,
     _unclassified,
-    _losses,
-    _times,
+    _transport,
     _services,
 )
 
@@ -393,11 +387,14 @@ def _part(part: int, whole: int) -> str:
 
 
 def _kinds(kinds: Counter[str]) -> str:
-    nouns = {kind: kind if kind.endswith(("call", "run")) else f"{kind} span" for kind in kinds}
-    return _listed(_count(count, nouns[kind]) for kind, count in kinds.most_common())
+    return _listed(
+        _count(count, kind) if kind.endswith(("call", "run")) else f"{count:,} {kind}"
+        for kind, count in kinds.most_common()
+    )
 
 
 def _listed(items: Iterable[str]) -> str:
     texts = list(items)
     more = [f"and {len(texts) - _MOST_NAMED:,} more"] if len(texts) > _MOST_NAMED else []
-    return ", ".join([*texts[:_MOST_NAMED], *more])
+    separator = "; " if any(", " in text for text in texts) else ", "
+    return separator.join([*texts[:_MOST_NAMED], *more])

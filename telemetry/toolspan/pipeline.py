@@ -31,7 +31,7 @@ class Intake:
     new: int = 0
     duplicates: int = 0
     conflicts: int = 0
-    rejected: Counter[str] = field(default_factory=lambda: Counter[str]())
+    rejected: Counter[str] = field(default_factory=Counter[str])
 
 
 def make_decoder(settings: Settings, *, observer: Observer | None = None) -> Decoder:

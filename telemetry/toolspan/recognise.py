@@ -7,14 +7,14 @@ span; what needs several (one call traced twice, tasks, links) is `derive`'s.
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.arguments import ArgumentHasher
 from toolspan.classify import OK, Classifier
 from toolspan.payloads import is_array, is_object, parse
-from toolspan.records import CallFacts, EscalationFacts, Marks, Role, SpanFacts, SpanView
+from toolspan.records import CallFacts, EscalationFacts, Judgement, Marks, Role, SpanFacts, SpanView
 from toolspan.results import is_plain, read_result
 from toolspan.rules import RuleBook
 
@@ -72,9 +72,14 @@ class Recogniser:
         The facts of *span*.
         """
         attributes = span.attributes
-        role = role_of(span)
         is_error = span.status_code == attr.STATUS_ERROR
         call = escalation = None
+        if self._is_common(span):
+            call = self._common_call(attributes, span.name, None, span)
+            if call is not None:
+                shared = self._marks_of(span, source, is_call=True, has_own=False)
+                return SpanFacts(trace_id, span_id, parent_id, start_ns, end_ns, _TOOL, is_error, shared, call)
+        role = role_of(span)
         if role == _TOOL:
             tool = tool_name(span)
             if _only_looks_like_a_call(span, tool):
@@ -103,7 +108,7 @@ class Recogniser:
             failed_http_status(span.kind, attributes) if span.kind == attr.KIND_CLIENT else 0,
         )
 
-    def reduce_common(
+    def reduce_success(
         self,
         attributes: Mapping[str, object],
         name: str,
@@ -115,28 +120,47 @@ class Recogniser:
         source: Source,
     ) -> SpanFacts | None:
         """
-        The facts of a span without status and events, if it is a GenAI call that went well; None for any other.
+        The facts of a span without status and events, if it is a common call that went well; None for any other.
 
         What `reduce` would make of it, at half the price: most calls come this way.
         """
+        if attributes.get(conv.OPERATION) != _EXECUTE_TOOL or not _UNUSUAL_SUCCESS.isdisjoint(attributes):
+            return None
+        if not is_plain(attributes.get(_RESULT)) or self._classifier.reads_plain_results:
+            return None
+        call = self._common_call(attributes, name, OK)
+        marks = self._marks.get((attributes.get(_AGENT), source))
+        if call is None or marks is None:
+            return None
+        return SpanFacts(trace_id, span_id, parent_id, start_ns, end_ns, _TOOL, False, marks, call)
+
+    def _common_call(
+        self, attributes: Mapping[str, object], name: str, judgement: Judgement | None, span: SpanView | None = None
+    ) -> CallFacts | None:
+        """
+        The call of a GenAI span that carries nothing unusual; None if its name, id or arguments are odd.
+        """
         get = attributes.get
-        if get(conv.OPERATION) != _EXECUTE_TOOL or not _UNUSUAL.isdisjoint(attributes):
+        tool, call_id, arguments = get(_NAME), get(_CALL_ID), get(_ARGUMENTS)
+        if not (isinstance(tool, str) and tool and isinstance(call_id, str) and call_id) or arguments is None:
             return None
-        tool, call_id, arguments, result = get(_NAME), get(_CALL_ID), get(_ARGUMENTS), get(_RESULT)
-        if not tool or tool.__class__ is not str or not call_id or call_id.__class__ is not str:
-            return None
-        if arguments is None or not is_plain(result) or self._classifier.reads_plain_results:
-            return None
-        tool, call_id = cast("str", tool), cast("str", call_id)
         is_odd = len(tool) > MAX_NAME_CHARS or len(call_id) > MAX_NAME_CHARS or call_id == conv.NO_CALL_ID
         if is_odd or tool in _LOOKALIKE_TOOLS or name.startswith(conv.HANDOFF_NAME):
             return None
-        call = CallFacts(tool, OK, call_id, self._hasher.hash(arguments))
-        key = (get(_AGENT), source)
-        marks = self._marks.get(key)
-        if marks is None:
-            return None
-        return SpanFacts(trace_id, span_id, parent_id, start_ns, end_ns, _TOOL, False, marks, call)
+        if judgement is None and span is not None:
+            judgement = self._classifier.judge(span, tool, get(_RESULT))
+        return CallFacts(tool, judgement or OK, call_id, self._hasher.hash(arguments))
+
+    @staticmethod
+    def _is_common(span: SpanView) -> bool:
+        attributes = span.attributes
+        return (
+            attributes.get(conv.OPERATION) == _EXECUTE_TOOL
+            and _UNUSUAL.isdisjoint(attributes)
+            and (
+                attributes.get(_RESULT) is not None or all(event.name == attr.EXCEPTION_EVENT for event in span.events)
+            )
+        )
 
     def explain(self, span: SpanView) -> list[tuple[int, str, str, str]]:
         """
@@ -227,7 +251,8 @@ _EXECUTE_TOOL: Final = "execute_tool"
 _NAME, _CALL_ID, _ARGUMENTS, _RESULT = conv.TOOL_NAME[0], conv.CALL_ID[0], conv.ARGUMENTS[0], conv.RESULT[0]
 _AGENT = conv.AGENT[0]
 #: What a common call does not carry.
-_UNUSUAL: Final = WANTED - {conv.OPERATION, _NAME, _CALL_ID, _ARGUMENTS, _RESULT, _AGENT}
+_UNUSUAL_SUCCESS: Final = WANTED - {conv.OPERATION, _NAME, _CALL_ID, _ARGUMENTS, _RESULT, _AGENT}
+_UNUSUAL: Final = _UNUSUAL_SUCCESS - {attr.ERROR_TYPE}
 _LOOKALIKE_TOOLS: Final = frozenset(lookalike.tool for lookalike in conv.LOOKALIKES)
 
 

@@ -6,12 +6,13 @@ Unlike other tables this is prose, so it is wrapped in a pipe, too: at 80 column
 
 from collections.abc import Iterable
 from textwrap import fill
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 from toolspan.cli._tables import Column, make_table, print_table
-from toolspan.cli._text import inert
+from toolspan.cli._text import counted, inert
 from toolspan.diagnosis import Diagnosis, Finding, Severity
 from toolspan.survey import Kind, Survey
 
@@ -32,15 +33,36 @@ _COLUMNS = (
 )
 
 
-def print_diagnosis(console: Console, diagnosis: Diagnosis, survey: Survey) -> None:
+class Checked(NamedTuple):
     """
-    *diagnosis*, and the census of *survey*.
+    What was looked at, whether or not something is wrong with it.
+
+    *answers* are tool spans that ended ok, *results_recorded* those of them with a result. *clock_skew_ms* is how far
+    at the most a span starts before its parent.
+    """
+
+    calls: int
+    arguments_known: int
+    answers: int
+    results_recorded: int
+    tasks: int
+    task_spans_found: int
+    sampling_signs: int
+    clock_skew_ms: float
+
+
+def print_diagnosis(console: Console, diagnosis: Diagnosis, survey: Survey, checked: Checked) -> None:
+    """
+    *diagnosis*, what was *checked*, and the census of *survey*.
     """
     width = min(console.width, _MOST_WIDTH) if console.is_terminal else _WIDTH
     console.print(Text(fill(_safe(diagnosis.verdict), width), style="bold"))
     for finding in diagnosis.findings:
         console.print()
         _print_finding(console, finding, width)
+    if checked.calls:
+        console.print()
+        console.print(Text(_hanging("checked   ", _checked_line(checked), width)))
     if survey.census:
         console.print()
         print_table(console, make_table(_COLUMNS, _census(survey)))
@@ -65,6 +87,16 @@ def _hanging(label: str, text: str, width: int) -> str:
         subsequent_indent=_INDENT,
         break_on_hyphens=False,
         break_long_words=False,
+    )
+
+
+def _checked_line(checked: Checked) -> str:
+    skew = f"clocks {checked.clock_skew_ms:,} ms apart" if checked.clock_skew_ms else "clocks agree"
+    return (
+        f"arguments known in {checked.arguments_known:,} of {counted(checked.calls, 'call')}, a result recorded on"
+        f" {checked.results_recorded:,} of {counted(checked.answers, 'tool span')} that ended ok, the span found of"
+        f" {checked.task_spans_found:,} of {counted(checked.tasks, 'task')},"
+        f" {'signs' if checked.sampling_signs else 'no sign'} of sampling, {skew}."
     )
 
 

@@ -1,22 +1,66 @@
 """
 `calls --explain`: why one call counts as it does.
+
+A row keeps what decided, not what was overruled, so the input is read again: once to find the spans that are the call
+(several spans may trace one execution, and several executions may be one call), once for what those spans carry.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
 
+from toolspan.ancestry import ToolSpan, read_traces
+from toolspan.arguments import ArgumentHasher
+from toolspan.attempts import merge_same_calls
+from toolspan.calls import CALL_ENDS, Execution, find_executions
 from toolspan.cli._options import Source
 from toolspan.cli._text import inert
-from toolspan.records import Call, Rows
+from toolspan.config import Settings, load_settings
+from toolspan.order import by_end
+from toolspan.otlp import SeenSpan
+from toolspan.pipeline import make_decoder, read_files
+from toolspan.recognise import Recogniser
+from toolspan.records import Call, Judgement, Rows, SpanFacts, SpanView
+from toolspan.statuses import name_http
+from toolspan.store.memory import MemoryStore
+from toolspan.taxonomy import MODEL_RETRY_CODE, ErrorClass
+from toolspan.units import find_units
 from toolspan.windows import format_time, milliseconds
+
+SpanKey = tuple[bytes, bytes]
+
+#: The order of evidence, in words.
+_ITEMS: Final = (
+    "rule of yours",
+    "tag of @toolspan.tool",
+    "what it returned",
+    "failure flag",
+    "status attribute",
+    "exception",
+    "text",
+    "HTTP request below",
+    "span status",
+)
+_HTTP_ITEM: Final = 7
+_READ_ONCE: Final = "What its spans say is not shown: the input cannot be read again; give a file instead of a pipe."
+_LONGEST_EVIDENCE: Final = 300
+
+
+class Run(NamedTuple):
+    """
+    One execution of a call: the spans that traced it, outermost first, and the failed HTTP requests below them.
+    """
+
+    execution: Execution
+    unit: Sequence[ToolSpan]
+    requests: Sequence[SpanFacts]
 
 
 def explain(call: Call, rows: Rows, source: Source) -> str:
     """
-    What is known of *call*, and the calls before and after it that it is linked to.
-
-    Its spans can be read again from *source*.
+    What is known of *call*, what each of its spans in *source* says of how it ended, and the calls it is linked to.
     """
-    del source
     linked = {(other.task_id, other.span_id): other for other in rows.calls if other.task_id == call.task_id}
     lines = [*_identity(call), *_ending(call)]
     if call.follows is not None and (call.task_id, call.follows) in linked:
@@ -26,7 +70,7 @@ def explain(call: Call, rows: Rows, source: Source) -> str:
     )
     if call.next_action is not None:
         lines.append(f"next       {call.next_action}")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_evidence(call, source)])
 
 
 def _identity(call: Call) -> Iterator[str]:
@@ -40,7 +84,7 @@ def _ending(call: Call) -> Iterator[str]:
     named = " ".join(inert(part) for part in (call.error_class, call.code) if part)
     yield f"outcome    {call.outcome}{f', {named}' if named else ''}"
     if call.evidence:
-        yield f"evidence   {inert(call.evidence, longest=300)}"
+        yield f"evidence   {inert(call.evidence, longest=_LONGEST_EVIDENCE)}"
 
 
 def _link(call: Call) -> str:
@@ -51,3 +95,142 @@ def _link(call: Call) -> str:
 def _reference(call: Call) -> str:
     named = f" {inert(call.code)}" if call.code else ""
     return f"{call.span_id.hex()} ({call.outcome}{named})"
+
+
+def _evidence(call: Call, source: Source) -> Iterator[str]:
+    """
+    The chain of evidence, span by span; `>` stands before what decided.
+    """
+    if "-" in source.files:
+        yield _READ_ONCE
+        return
+    settings = load_settings(environ=os.environ, config_path=source.config)
+    runs = find_runs(call, source, settings)
+    if not runs:
+        yield _READ_ONCE
+        return
+    views = _views(_keys(runs), source, settings)
+    recogniser = Recogniser(settings.rules, ArgumentHasher(settings.hash_key))
+    last = max(runs, key=lambda run: CALL_ENDS(run.execution))
+    yield f"because    {_reason(call, last)}"
+    for place, run in enumerate(runs, 1):
+        if len(runs) > 1:
+            yield ""
+            yield f"execution {place} of {len(runs)}{', the last to end, which counts' if run is last else ''}"
+        yield from _run_lines(run, views, recogniser, call if run is last else None)
+
+
+def find_runs(call: Call, source: Source, settings: Settings) -> list[Run]:
+    """
+    The executions that are *call*, in order of start.
+    """
+    store = MemoryStore()
+    read_files(source.files, decoder=make_decoder(settings), store=store)
+    runs: dict[SpanKey, Run] = {}
+    for trace in read_traces(span for group in store.load_groups([call.trace_id]) for span in group).values():
+        for execution, unit in zip(find_executions(trace), find_units(trace), strict=True):
+            if execution.task_id == call.task_id:
+                tools = {span.span_id for span, _ in unit}
+                requests = [
+                    request
+                    for request in sorted(trace.failed_http, key=by_end)
+                    if (above := trace.above(request).tool) is not None and above[0].span_id in tools
+                ]
+                # merging joins the deferred spans of executions: with its own key there, each says where it went
+                marked = replace(execution, deferred=((execution.trace_id, execution.span_id),))
+                runs[execution.trace_id, execution.span_id] = Run(marked, unit, requests)
+    for merged in merge_same_calls([run.execution for run in runs.values()]):
+        if (merged.trace_id, merged.span_id) == (call.trace_id, call.span_id):
+            return [runs[key] for key in merged.deferred]
+    return []
+
+
+def _keys(runs: Sequence[Run]) -> set[SpanKey]:
+    spans = [span for run in runs for span in (*(span for span, _ in run.unit), *run.requests)]
+    return {(span.trace_id, span.span_id) for span in spans}
+
+
+def _views(keys: set[SpanKey], source: Source, settings: Settings) -> dict[SpanKey, SpanView]:
+    """
+    The spans with *keys* as their first delivery had them: that one counts.
+    """
+    views: dict[SpanKey, SpanView] = {}
+
+    def see(seen: SeenSpan) -> None:
+        key = (seen.trace_id, seen.span_id)
+        if key in keys:
+            views.setdefault(key, seen.view)
+
+    read_files(source.files, decoder=make_decoder(settings, observer=see), store=MemoryStore())
+    return views
+
+
+def _heard(run: Run) -> list[tuple[SpanFacts, Judgement]]:
+    """
+    The spans of *run* that count, with their judgements: those up to the first whose result says `ok: true`.
+    """
+    heard: list[tuple[SpanFacts, Judgement]] = []
+    for span, said in run.unit:
+        heard.append((span, said.judgement))
+        if said.judgement.says_ok:
+            break
+    return heard
+
+
+def _reason(call: Call, run: Run) -> str:
+    judgements = [judgement for _, judgement in _heard(run)]
+    if call.outcome == "ok":
+        return "its result says ok: true" if judgements[-1].says_ok else "nothing says that it failed"
+    if call.outcome != "error":
+        return f"a span of it ended {call.outcome}"
+    if any(judgement.error_class for judgement in judgements):
+        return "it failed, and > is the first that names a class, from the outermost span inwards"
+    if call.code == MODEL_RETRY_CODE:
+        return "a model-retry exception, of which nothing names another cause, is validation"
+    if call.error_class == ErrorClass.UNCLASSIFIED:
+        return "it failed, and nothing names a class"
+    return "it failed, no span of it names a class, and > was the last request below it that failed"
+
+
+def _run_lines(run: Run, views: Mapping[SpanKey, SpanView], recogniser: Recogniser, call: Call | None) -> Iterator[str]:
+    """
+    What each span of *run* says; *call* is set where it is the run that counts.
+    """
+    heard = _heard(run)
+    failed = call is not None and call.outcome == "error"
+    deciding = next((span for span, judgement in heard if failed and judgement.error_class is not None), None)
+    for depth, (span, said) in enumerate(run.unit):
+        view, judgement = views[span.trace_id, span.span_id], said.judgement
+        ignored = "" if depth < len(heard) else "; not asked, as a span further out says ok: true"
+        yield ""
+        yield f"{_title(span, view)}, {f'inner {depth}' if depth else 'outermost'}: {_says(judgement)}{ignored}"
+        sought = (judgement.evidence, judgement.error_class) if span is deciding else None
+        for item, evidence, error_class, code in recogniser.explain(view):
+            is_it = sought == (evidence, error_class)
+            sought = None if is_it else sought
+            yield _finding(item, evidence, error_class, code, is_deciding=is_it)
+    for request in run.requests:
+        evidence, named = f"http:{request.http_status}", name_http(request.http_status)
+        error_class, code = (named.error_class, named.code) if named is not None else ("", "")
+        yield ""
+        yield f"{_title(request, views[request.trace_id, request.span_id])}, below: asked where no span names a class"
+        is_it = call is not None and call.evidence == f"child {evidence}" and request is run.requests[-1]
+        yield _finding(_HTTP_ITEM, evidence, error_class, code, is_deciding=is_it)
+
+
+def _title(span: SpanFacts, view: SpanView) -> str:
+    scope = f" of {inert(view.scope)}" if view.scope else ""
+    return f'span {span.span_id.hex()} "{inert(view.name)}"{scope}'
+
+
+def _says(judgement: Judgement) -> str:
+    """
+    How a span says that the call ended: "error", "ok, its result says ok: true".
+    """
+    return f"{judgement.outcome}{', its result says ok: true' if judgement.says_ok else ''}"
+
+
+def _finding(item: int, evidence: str, error_class: str, code: str, *, is_deciding: bool) -> str:
+    named = f"{error_class} {inert(code)}" if error_class else "names no class"
+    mark = ">" if is_deciding else " "
+    return f"  {mark} {item} {_ITEMS[item]:<21}  {inert(evidence, longest=_LONGEST_EVIDENCE)}: {named}"

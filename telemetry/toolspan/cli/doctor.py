@@ -2,7 +2,7 @@
 `toolspan doctor`: why there are no numbers, or what weakens the ones there are.
 
 It reads files as `report` does, by the same rules, and looks at more: at every span whole, and at what a request says
-beside what is decoded of it (sampling, lost attributes, ends before starts).
+beside what is decoded of it (sampling, lost attributes, ends before starts). That takes 2.6 times as long as `report`.
 """
 
 import json
@@ -19,9 +19,10 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from toolspan.arguments import ArgumentHasher
-from toolspan.cli._doctor_table import print_diagnosis
+from toolspan.cli._doctor_table import Checked, print_diagnosis
 from toolspan.cli._options import Source, format_option, source_options
 from toolspan.cli._tables import open_console
+from toolspan.cli._text import counted
 from toolspan.config import Settings, load_settings
 from toolspan.diagnosis import Diagnosis, Examined, Finding, Severity, diagnose
 from toolspan.otlp import Decoded, Decoder, SeenSpan
@@ -32,7 +33,7 @@ from toolspan.records import Rows
 from toolspan.scope import Scope, rows_in
 from toolspan.store.memory import MemoryStore
 from toolspan.survey import Margins, Survey, measure, samplers
-from toolspan.windows import format_time, parse_window
+from toolspan.windows import format_time, milliseconds, parse_window
 
 #: A file that is no OTLP at all has a problem in every line; the first few say so.
 _MOST_PROBLEMS: Final = 3
@@ -55,12 +56,12 @@ _REJECTED: Final[Mapping[str, str]] = {
 
 @click.command("doctor")
 @source_options
-@click.option("--since", metavar="T", help="What you gave to report, where that shows nothing.")
-@click.option("--until", metavar="T", help="The same.")
-@click.option("--tool", metavar="N", help="The same.")
-@click.option("--agent", metavar="A", help="The same.")
-@click.option("--service", metavar="S", help="The same.")
-@click.option("--environment", metavar="E", help="The same.")
+@click.option("--since", metavar="T", help="As for report; doctor says what leaves nothing.")
+@click.option("--until", metavar="T", help="As for report.")
+@click.option("--tool", metavar="N", help="As for report.")
+@click.option("--agent", metavar="A", help="As for report.")
+@click.option("--service", metavar="S", help="As for report.")
+@click.option("--environment", metavar="E", help="As for report.")
 @format_option("table", "json")
 def doctor(source: Source, since: str | None, until: str | None, output: str, **filters: str | None) -> None:
     """
@@ -73,7 +74,7 @@ def doctor(source: Source, since: str | None, until: str | None, output: str, **
     if output == "json":
         click.echo(json.dumps(_document(examined, diagnosis), indent=2, allow_nan=False))
     else:
-        print_diagnosis(open_console(), diagnosis, examined.survey)
+        print_diagnosis(open_console(), diagnosis, examined.survey, _checked(examined))
 
 
 def examine(source: Source, *, scope: Scope) -> tuple[Examined, Diagnosis]:
@@ -134,7 +135,7 @@ def read_margins(data: bytes, *, is_json: bool) -> Margins:
         # a threshold of zeros rejects nothing
         if threshold is not None and threshold[1].strip("0"):
             kept = 1 - int(threshold[1].ljust(14, "0"), 16) / 16**14
-            sampling[f"tracestate ot=th:{threshold[1]}, which keeps {kept:.3g} of all traces"] += 1
+            sampling[f"tracestate ot=th:{threshold[1]}, {kept * 100:.3g} % of traces kept"] += 1
     return Margins(backwards, dropped, sampling)
 
 
@@ -206,7 +207,7 @@ def _intake_findings(intake: Intake, problems: list[str]) -> Iterator[Finding]:
             "empty",
             Severity.BLOCKS,
             "The input holds no spans",
-            f"{intake.payloads:,} requests, and no span in any.",
+            f"{counted(intake.payloads, 'request')}, and no span in any.",
             "Nobody has exported a span yet, or not to this place.",
             (
                 "Call provider.shutdown() before the program ends: spans wait in its processor for up to 5 s.",
@@ -245,44 +246,51 @@ def _filter_findings(rows: Rows, scope: Scope) -> Iterator[Finding]:
         return
     values = {"tool": {call.tool for call in rows.calls}}
     values |= {name: {getattr(task, name) for task in rows.tasks} for name in _FILTERS[1:]}
-    ends = sorted(task.ended_ns for task in rows.tasks)
+    first, last = (format_time(end(task.ended_ns for task in rows.tasks))[:19] for end in (min, max))
     parts = {
-        "The window": (
-            scope._replace(**dict.fromkeys(_FILTERS)),
-            f"from {format_time(ends[0])} to {format_time(ends[-1])}",
-        )
+        "The window": (scope._replace(**dict.fromkeys(_FILTERS)), f"Tasks ended from {first}Z to {last}Z."),
+        **{
+            f"--{name} {getattr(scope, name)}": (Scope(**{name: getattr(scope, name)}), _there_are(values[name]))
+            for name in _FILTERS
+        },
     }
-    for name in _FILTERS:
-        shown = ", ".join(repr(value) for value in sorted(values[name])[:_MOST_VALUES])
-        parts[f"--{name} {getattr(scope, name)}"] = (Scope(**{name: getattr(scope, name)}), shown)
     guilty = {what: seen for what, (part, seen) in parts.items() if not _has_calls(rows, part)}
-    for what, seen in (guilty or {"The combination of filters": "each of them alone leaves calls"}).items():
-        yield Finding(
-            "filtered",
-            Severity.BLOCKS,
-            f"{what} leaves none",
-            f"There are: {seen}.",
-            "",
-            ("Leave it out, or give one of these.",),
-        )
+    for what, seen in (guilty or {"The combination of filters": "Each of them alone leaves calls."}).items():
+        yield Finding("filtered", Severity.BLOCKS, f"{what} leaves none", seen, "", ("Change it, or leave it out.",))
+
+
+def _there_are(values: set[str]) -> str:
+    return f"There are: {', '.join(repr(value) for value in sorted(values)[:_MOST_VALUES])}."
 
 
 def _has_calls(rows: Rows, scope: Scope) -> bool:
     return any(scope.tool in (None, call.tool) for call in rows_in(rows, scope).calls)
 
 
+def _checked(examined: Examined) -> Checked:
+    survey, shape, rows = examined
+    return Checked(
+        calls=len(rows.calls),
+        arguments_known=sum(call.args_hash is not None for call in rows.calls),
+        answers=sum(use.answered for use in survey.tools.values()),
+        results_recorded=sum(use.results for use in survey.tools.values()),
+        tasks=len(rows.tasks),
+        task_spans_found=sum(task.outcome_source != "unseen" for task in rows.tasks),
+        sampling_signs=survey.sampling.total(),
+        clock_skew_ms=milliseconds(shape.early_ns),
+    )
+
+
 def _document(examined: Examined, diagnosis: Diagnosis) -> dict[str, object]:
-    survey, rows = examined.survey, examined.rows
     return {
         "verdict": diagnosis.verdict,
-        "spans": survey.spans,
-        "traces": len(survey.traces),
-        "tasks": len(rows.tasks),
-        "calls": len(rows.calls),
-        "tools": sorted({call.tool for call in rows.calls}),
+        "spans": examined.survey.spans,
+        "traces": len(examined.survey.traces),
+        "tools": sorted({call.tool for call in examined.rows.calls}),
+        "checked": _checked(examined)._asdict(),
         "findings": [finding._asdict() for finding in diagnosis.findings],
         "census": [
             {**entry._asdict(), "spans": tally.spans, "example": tally.example}
-            for entry, tally in sorted(survey.census.items())
+            for entry, tally in sorted(examined.survey.census.items())
         ],
     }

@@ -1,0 +1,220 @@
+"""
+Units: which tool spans trace one execution of a tool.
+"""
+
+import pytest
+
+from tests.span_facts import MS, A, B, failed, names, other, run, tool
+from toolspan.derive import derive
+from toolspan.records import Call, Marks, SpanFacts
+
+
+def calls(*spans: SpanFacts) -> list[Call]:
+    """
+    The calls below an agent run.
+    """
+    return derive([run(), *spans]).calls
+
+
+def only(*spans: SpanFacts) -> Call:
+    """
+    The one call below an agent run.
+    """
+    (call,) = calls(*spans)
+    return call
+
+
+def said(call: Call) -> tuple[str, str | None, str | None, str]:
+    """
+    How a call ended.
+    """
+    return call.outcome, call.error_class, call.code, call.evidence
+
+
+class TestTracedTwice:
+    """
+    One call traced by nested spans.
+    """
+
+    def test_a_nested_span_of_the_same_tool_is_the_same_call(self) -> None:
+        """
+        The outermost span is the call, even where the inner one ends later.
+        """
+        call = only(tool("a", at=(10, 50)), tool("b", "a", at=(20, 60)))
+
+        assert (names([call]), call.started_ns, call.ended_ns) == (["a"], 10 * MS, 50 * MS)
+
+    def test_other_spans_and_tools_may_lie_in_between(self) -> None:
+        """
+        What lies between two spans of a tool does not part them.
+        """
+        spans = (tool("a"), other("x", "a"), tool("b", "x", tool="other"), tool("c", "b"), tool("d", "c"))
+
+        assert names(calls(*spans)) == ["a", "b"]
+
+    def test_an_agent_run_in_between_parts_them(self) -> None:
+        """
+        A tool that runs an agent which calls the same tool: two calls.
+        """
+        assert names(calls(tool("a"), run("r", "a"), tool("b", "r"), tool("c", "b"))) == ["a", "b"]
+
+    def test_another_tool_is_another_call(self) -> None:
+        """
+        A tool that calls another one: two calls.
+        """
+        assert names(calls(tool("a"), tool("b", "a", tool="other"))) == ["a", "b"]
+
+    def test_a_step_marked_in_between_does_not_part_them(self) -> None:
+        """
+        A span that only names a step is no agent run.
+        """
+        assert names(calls(tool("a"), other("x", "a", marks=Marks(step_id="s1")), tool("b", "x"))) == ["a"]
+
+    def test_each_fact_is_of_the_outermost_span_that_knows_it(self) -> None:
+        """
+        Call id, arguments and attempts may be on an inner span only.
+        """
+        inner = tool("b", "a", args=B, attempts=3, call_id="c1")
+        call = only(tool("a", args=None), inner, tool("c", "b", args=A, attempts=4))
+
+        assert (call.args_hash, call.attempts) == (B, 3)
+
+
+class TestClientAndServer:
+    """
+    MCP spans that lie side by side.
+    """
+
+    def test_a_server_that_starts_within_its_client_is_the_same_call(self) -> None:
+        """
+        Each pair is one call, the client's, even where the server ends after it.
+        """
+        spans = (
+            tool("a", at=(0, 50), side="client"),
+            tool("b", at=(1, 51), side="server"),
+            tool("c", at=(60, 90), side="client"),
+            tool("d", at=(90, 95), side="server"),
+        )
+
+        assert names(calls(*spans)) == ["a", "c"]
+
+    @pytest.mark.parametrize(
+        "server",
+        [
+            tool("b", at=(51, 60), side="server"),
+            tool("b", at=(1, 40), side="server", tool="other"),
+            tool("b", at=(1, 40)),
+            tool("b", at=(1, 40), side="client"),
+            tool("b", at=(1, 40), side="server", request_id="2"),
+        ],
+        ids=["later", "other tool", "no MCP", "another client", "other request"],
+    )
+    def test_anything_else_beside_a_client_is_another_call(self, server: SpanFacts) -> None:
+        """
+        A pair takes a server of the same tool that starts in time and does not answer another request.
+        """
+        assert names(calls(tool("a", at=(0, 50), side="client", request_id="1"), server)) == ["a", "b"]
+
+    def test_a_server_of_another_trace_is_another_call(self) -> None:
+        """
+        Pairs are found within a trace only.
+        """
+        spans = [tool("a", "", side="client"), tool("b", "", side="server", trace="u")]
+
+        assert names(derive(spans).calls) == ["a", "b"]
+
+    def test_the_request_id_decides(self) -> None:
+        """
+        Of two clients that wait, a server is paired with the one whose request it answers.
+        """
+        early = tool("a", at=(0, 50), side="client", request_id="1", args="k1k1x")
+        late = tool("b", at=(1, 50), side="client", request_id="2", args="k1k1y")
+        server = tool("c", at=(2, 40), ending=failed("fatal"), side="server", request_id="1")
+
+        assert [call.outcome for call in calls(early, late, server)] == ["error", "ok"]
+
+    def test_without_a_request_id_the_latest_free_client_is_taken(self) -> None:
+        """
+        One to one, each server with the latest client that no server has taken.
+        """
+        clients = (tool("a", at=(0, 50), side="client"), tool("b", at=(1, 50), side="client", request_id="7"))
+        first = tool("c", at=(2, 40), ending=failed("fatal", "FIRST"), side="server")
+        second = tool("d", at=(3, 40), ending=failed("fatal", "SECOND"), side="server", request_id="8")
+        third = tool("e", at=(4, 40), ending=failed("fatal", "THIRD"), side="server")
+        found = calls(*clients, first, second, third)
+
+        assert [(call.code, names([call])) for call in found] == [("SECOND", ["a"]), ("FIRST", ["b"]), ("THIRD", ["e"])]
+
+    def test_a_server_below_its_client_takes_no_other(self) -> None:
+        """
+        A client above a server is that server's, and so are the clients that trace the same request around it.
+        """
+        spans = (
+            tool("a", at=(0, 50), side="client"),
+            tool("b", "a", at=(1, 49), side="client"),
+            tool("c", "b", at=(2, 48), side="server"),
+            tool("d", at=(0, 50), side="client"),
+            tool("e", at=(3, 48), ending=failed("fatal"), side="server"),
+            tool("f", at=(4, 48), side="server"),
+        )
+
+        assert [(names([call]), call.outcome) for call in calls(*spans)] == [
+            (["a"], "ok"),
+            (["d"], "error"),
+            (["f"], "ok"),
+        ]
+
+    def test_a_client_below_the_server_is_not_its_own(self) -> None:
+        """
+        A server that passes a request on stays the outermost span, even where its client starts with it.
+        """
+        assert names(calls(tool("a", at=(0, 50), side="server"), tool("b", "a", at=(0, 40), side="client"))) == ["a"]
+
+    def test_two_requests_below_one_span_pair_apart(self) -> None:
+        """
+        A tool that asks its server twice is one call; each server belongs to its own request.
+        """
+        spans = (
+            tool("a", at=(0, 50)),
+            tool("b", "a", at=(1, 20), side="client"),
+            tool("c", at=(2, 19), ending=failed("transient"), side="server"),
+            tool("d", "a", at=(21, 40), side="client"),
+            tool("e", at=(22, 39), side="server"),
+        )
+
+        assert [(names([call]), call.error_class) for call in calls(*spans)] == [(["a"], "transient")]
+
+    def test_what_lies_below_a_server_comes_after_it(self) -> None:
+        """
+        The walk inwards passes a server beside its client after that client, and what is below the server after that.
+        """
+        client = tool("c", "b", at=(2, 48), ending=failed(evidence="client"), side="client")
+        server = tool("d", "a", at=(3, 47), ending=failed("fatal", "SERVER"), side="server")
+        inner = tool("e", "d", at=(4, 46), ending=failed("fatal", "INNER"))
+
+        assert only(tool("a", at=(0, 50)), tool("b", "a", at=(1, 49)), client, server, inner).code == "SERVER"
+
+    def test_a_server_that_lies_deeper_already_stays_there(self) -> None:
+        """
+        Its place among the spans of its call is known from its own ancestors.
+        """
+        spans = (
+            tool("a", at=(0, 50)),
+            tool("b", "a", at=(1, 49), ending=failed("fatal", "INNER")),
+            tool("c", "a", at=(2, 48), side="client"),
+            tool("d", "b", at=(3, 47), ending=failed("fatal", "SERVER"), side="server"),
+        )
+
+        assert [call.code for call in calls(*spans)] == ["INNER"]
+
+    def test_a_unit_below_a_server_is_taken_along(self) -> None:
+        """
+        All spans around a server belong to its client's call.
+        """
+        spans = (
+            tool("a", at=(0, 50), ending=failed(evidence="client"), side="client"),
+            tool("b", at=(1, 49), ending=failed(evidence="outer")),
+            tool("c", "b", at=(2, 48), ending=failed("fatal", "SERVER"), side="server"),
+        )
+
+        assert [said(call) for call in calls(*spans)] == [("error", "fatal", "SERVER", "text")]
