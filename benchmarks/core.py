@@ -19,7 +19,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from toolspan.config import Settings
 from toolspan.derive import derive
 from toolspan.groups import split_groups
-from toolspan.otlp import build_messages
+from toolspan.otlp_messages import build_messages
 from toolspan.pipeline import make_decoder
 from toolspan.records import SpanFacts
 from toolspan.store.memory import MemoryStore
@@ -36,7 +36,7 @@ def bare_loop(payloads: Sequence[bytes]) -> int:
     for payload in payloads:
         for resource_spans in TracesData.FromString(payload).resource_spans:
             resource = {
-                pair.key: getattr(pair.value, pair.value.WhichOneof("value"))
+                pair.key: getattr(pair.value, pair.value.WhichOneof("value") or "")
                 for pair in resource_spans.resource.attributes
             }
             for scope_spans in resource_spans.scope_spans:
@@ -44,10 +44,15 @@ def bare_loop(payloads: Sequence[bytes]) -> int:
                 for span in scope_spans.spans:
                     _ = (resource, scope, span.trace_id, span.span_id, span.parent_span_id, span.name, span.kind)
                     _ = (span.start_time_unix_nano, span.end_time_unix_nano, span.status.code, span.status.message)
-                    _ = {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in span.attributes}
+                    _ = {
+                        pair.key: getattr(pair.value, pair.value.WhichOneof("value") or "") for pair in span.attributes
+                    }
                     for event in span.events:
                         _ = (event.name, event.time_unix_nano)
-                        _ = {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in event.attributes}
+                        _ = {
+                            pair.key: getattr(pair.value, pair.value.WhichOneof("value") or "")
+                            for pair in event.attributes
+                        }
                     spans += 1
     return spans
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from toolspan.payloads import is_array, is_object
+
 START_NS: Final = 1_777_900_000_000_000_000
 MS: Final = 1_000_000
 TRACE_ID: Final = "4b" * 16
@@ -22,6 +24,10 @@ def any_value(value: object) -> dict[str, object]:
     """
     *value* as an OTLP/JSON AnyValue.
     """
+    if is_array(value):
+        return {"arrayValue": {"values": [any_value(item) for item in value]}}
+    if is_object(value):
+        return {"kvlistValue": {"values": attributes(value)}}
     match value:
         case bool():
             return {"boolValue": value}
@@ -29,10 +35,6 @@ def any_value(value: object) -> dict[str, object]:
             return {"intValue": str(value)}
         case float():
             return {"doubleValue": value}
-        case list():
-            return {"arrayValue": {"values": [any_value(item) for item in value]}}
-        case dict():
-            return {"kvlistValue": {"values": attributes(value)}}
         case None:
             return {}
         case _:

@@ -98,6 +98,8 @@ def tool(
     side: str = "",
     request_id: str = "",
     attempts: int | None = None,
+    waited_ms: int | None = None,
+    is_exhausted: bool = False,
     trace: str = "t",
     marks: Marks | None = None,
 ) -> SpanFacts:
@@ -105,7 +107,7 @@ def tool(
     A tool span.
     """
     facts = other(name, above, at, trace=trace, is_error=ending.outcome == "error", marks=marks or Marks())
-    call = CallFacts(tool, ending, call_id, args, side, request_id, attempts)
+    call = CallFacts(tool, ending, call_id, args, side, request_id, attempts, waited_ms, is_exhausted)
     return facts._replace(role=Role.TOOL, call=call)
 
 

@@ -42,13 +42,14 @@ class TestOneCallId:
         """
         spans = (
             tool("a", at=(0, 10), ending=failed("transient"), call_id="c", args=None),
-            tool("b", at=(20, 30), ending=failed("transient"), call_id="c"),
-            tool("d", at=(40, 50), call_id="c", attempts=2),
+            tool("b", at=(20, 30), ending=failed("transient"), call_id="c", waited_ms=5, is_exhausted=True),
+            tool("d", at=(40, 50), ending=Judgement(lint=1), call_id="c", attempts=2, waited_ms=7),
         )
         call = only(*spans)
 
         assert (names([call]), call.started_ns, call.ended_ns) == (["a"], 0, 50 * MS)
         assert (call.outcome, call.error_class, call.attempts, call.args_hash) == ("ok", None, 4, A)
+        assert (call.waited_ms, call.budget_exhausted, call.lint) == (12, True, 1)
 
     def test_what_ends_last_tells_how_the_call_ended(self) -> None:
         """

@@ -4,12 +4,12 @@ Small traces with the right numbers: each case is one sentence of the definition
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from toolspan.config import load_settings
 from toolspan.numbers import report
+from toolspan.payloads import is_object
 from toolspan.pipeline import make_decoder, read_files
 from toolspan.records import Rows
 from toolspan.store.memory import MemoryStore
@@ -28,17 +28,17 @@ def rows_of(path: Path) -> Rows:
     return store.rows()
 
 
-def missing(expected: Any, actual: Any, where: str = "") -> list[str]:
+def missing(expected: object, actual: object, where: str = "") -> list[str]:
     """
     What of *expected* is not in *actual*; floats within 1e-9.
     """
-    if isinstance(expected, dict):
+    if is_object(expected):
         return [
             line
             for key, value in expected.items()
             for line in (
                 missing(value, actual[key], f"{where}.{key}")
-                if isinstance(actual, dict) and key in actual
+                if is_object(actual) and key in actual
                 else [f"{where}.{key}: missing"]
             )
         ]

@@ -194,6 +194,19 @@ class TestFailedRequest:
 
         assert only(*spans).error_class == "transient"
 
+    def test_the_last_request_of_all_spans_counts(self) -> None:
+        """
+        Whichever span of the call made it.
+        """
+        spans = (
+            tool("a", ending=failed()),
+            other("x", "a", (1, 9), http_status=409),
+            tool("b", "a"),
+            other("y", "b", (2, 8), http_status=503),
+        )
+
+        assert only(*spans).code == "CONFLICT"
+
     def test_an_unknown_status_names_nothing(self) -> None:
         """
         A number outside of HTTP is no evidence.

@@ -179,7 +179,7 @@ class TestRequestsThatAreNone:
         [
             (b"{", "not JSON"),
             (b"[]", "no OTLP request"),
-            (b"{}", "no OTLP request"),
+            (b'{"a": 1}', "no OTLP request"),
             (b'{"resourceLogs": []}', "logs"),
             (b'{"resourceMetrics": []}', "metrics"),
             (b'{"resourceSpans": 5}', "not a list"),
@@ -197,6 +197,11 @@ class TestRequestsThatAreNone:
 
         with pytest.raises(InputError, match="protobuf"):
             decoder.decode_protobuf(message[:-7])
+
+
+def test_an_empty_export_is_a_request(decoder: Decoder) -> None:
+    """`{}` holds no spans and is no error."""
+    assert decoder.decode_json(b"{}").spans == []
 
 
 def test_an_observer_sees_every_span(decoder: Decoder) -> None:

@@ -2,6 +2,8 @@
 Spans are recognised by what they say of themselves, whatever convention they speak.
 """
 
+from collections.abc import Mapping
+
 import pytest
 
 from toolspan.arguments import ArgumentHasher
@@ -13,7 +15,7 @@ RECOGNISER = Recogniser(RuleBook(()), ArgumentHasher(b"key"))
 
 
 def view(
-    attributes: dict[str, object],
+    attributes: Mapping[str, object],
     *,
     name: str = "",
     kind: int = 1,

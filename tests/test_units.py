@@ -72,12 +72,13 @@ class TestTracedTwice:
 
     def test_each_fact_is_of_the_outermost_span_that_knows_it(self) -> None:
         """
-        Call id, arguments and attempts may be on an inner span only.
+        Arguments, attempts and waiting may be on an inner span only.
         """
-        inner = tool("b", "a", args=B, attempts=3, call_id="c1")
-        call = only(tool("a", args=None), inner, tool("c", "b", args=A, attempts=4))
+        inner = tool("b", "a", args=B, attempts=3, waited_ms=20)
+        innermost = tool("c", "b", args=A, attempts=4, waited_ms=30, is_exhausted=True)
+        call = only(tool("a", args=None), inner, innermost)
 
-        assert (call.args_hash, call.attempts) == (B, 3)
+        assert (call.args_hash, call.attempts, call.waited_ms, call.budget_exhausted) == (B, 3, 20, True)
 
 
 class TestClientAndServer:
@@ -145,6 +146,26 @@ class TestClientAndServer:
 
         assert [(call.code, names([call])) for call in found] == [("SECOND", ["a"]), ("FIRST", ["b"]), ("THIRD", ["e"])]
 
+    def test_a_client_with_the_id_comes_before_a_later_one_without(self) -> None:
+        """
+        Where both have an id it decides, whoever else waits.
+        """
+        early = tool("a", at=(0, 50), side="client", request_id="1")
+        late = tool("b", at=(1, 50), side="client")
+        server = tool("c", at=(1, 40), ending=failed("fatal"), side="server", request_id="1")
+
+        assert [call.outcome for call in calls(early, late, server)] == ["error", "ok"]
+
+    def test_servers_choose_in_the_order_in_which_they_start(self) -> None:
+        """
+        Whichever ends first; a server may start with its client.
+        """
+        early, late = tool("a", at=(0, 90), side="client"), tool("b", at=(5, 90), side="client")
+        first = tool("c", at=(5, 80), ending=failed("fatal", "FIRST"), side="server")
+        second = tool("d", at=(6, 70), ending=failed("fatal", "SECOND"), side="server")
+
+        assert [call.code for call in calls(early, late, first, second)] == ["SECOND", "FIRST"]
+
     def test_a_server_below_its_client_takes_no_other(self) -> None:
         """
         A client above a server is that server's, and so are the clients that trace the same request around it.
@@ -183,6 +204,15 @@ class TestClientAndServer:
         )
 
         assert [(names([call]), call.error_class) for call in calls(*spans)] == [(["a"], "transient")]
+
+    def test_a_server_comes_after_the_client_beside_it(self) -> None:
+        """
+        In the walk inwards, also where both start at once.
+        """
+        client = tool("c", "a", at=(2, 48), ending=failed(evidence="client"), side="client")
+        server = tool("b", "a", at=(2, 47), ending=failed(evidence="server"), side="server")
+
+        assert [call.evidence for call in calls(tool("a", at=(0, 50)), client, server)] == ["client"]
 
     def test_what_lies_below_a_server_comes_after_it(self) -> None:
         """

@@ -16,7 +16,6 @@ from toolspan.records import CallFacts, EscalationFacts, Role, SpanFacts
 
 ToolSpan: TypeAlias = tuple[SpanFacts, CallFacts]
 
-_TOOL: Final = int(Role.TOOL)
 _RUN: Final = int(Role.RUN)
 
 
@@ -154,9 +153,9 @@ class Trace:
         """
         What holds at *span*, below *above*.
         """
-        role, marks = span.role, span.marks
+        role, marks, call = span.role, span.marks, span.call
         given_task, given_step = (marks.task_id, marks.step_id) if marks is not None else ("", "")
-        if not (given_task or given_step or role in (_TOOL, _RUN)):
+        if not (given_task or given_step or role == _RUN or call is not None):
             return above
         task_id, step_id, run, tool = above.task_id, above.step_id, above.run, above.tool
         if given_task and given_task != task_id:
@@ -166,8 +165,8 @@ class Trace:
             self.tops[task_id] = [span]
         if role == _RUN:
             run, tool = span.span_id, None
-        elif role == _TOOL and span.call is not None:
-            tool = (span, span.call)
+        elif call is not None:
+            tool = (span, call)
         return Place(task_id, given_step or step_id, run, tool, above, above.is_broken)
 
     def _return_to(self, task_id: str, span: SpanFacts, above: Place) -> str:
@@ -197,7 +196,7 @@ def read_traces(spans: Iterable[SpanFacts]) -> dict[bytes, Trace]:
         if span_id in trace.spans:
             continue
         trace.spans[span_id] = span
-        if role == _TOOL and call is not None:
+        if call is not None:
             trace.tools.append((span, call))
         elif role == _RUN:
             trace.runs.append(span)

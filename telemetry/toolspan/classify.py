@@ -17,7 +17,7 @@ from toolspan.error_documents import MAX_FIELD_CHARS, read_envelope, retry_after
 from toolspan.evidence import Evidence, Finding, exception_of, findings, gather
 from toolspan.exceptions import is_wrapper
 from toolspan.fields import field_in_text
-from toolspan.payloads import is_array
+from toolspan.payloads import is_array, is_object
 from toolspan.records import Judgement, SpanView
 from toolspan.results import ResultReading, is_clean_success, is_plain, read_result
 from toolspan.rules import FailureEvidence, RuleBook, RuleHit
@@ -58,18 +58,13 @@ class Classifier:
         rules: the user's rules; the first that matches a failure wins over everything else.
     """
 
-    __slots__ = ("_cache", "_rules")
+    __slots__ = ("_cache", "_rules", "reads_plain_results")
 
     def __init__(self, rules: RuleBook) -> None:
         self._rules = rules
+        #: Whether a rule of the user may find a failure in any text that a tool returned.
+        self.reads_plain_results = rules.has_result_rules
         self._cache: dict[tuple[object, ...], Judgement] = {}
-
-    @property
-    def reads_plain_results(self) -> bool:
-        """
-        Whether a rule of the user may find a failure in any text that a tool returned.
-        """
-        return self._rules.has_result_rules
 
     def judge(self, span: SpanView, tool: str, result: object) -> Judgement:
         """
@@ -77,7 +72,7 @@ class Classifier:
         """
         attributes = span.attributes
         is_quiet = span.status_code != attr.STATUS_ERROR and not span.events and _SPEAKING.isdisjoint(attributes)
-        if is_quiet and not self._rules.has_result_rules:
+        if is_quiet and not self.reads_plain_results:
             if is_plain(result):
                 return OK
             if is_clean_success(result):
@@ -186,18 +181,31 @@ def _cache_key(span: SpanView, tool: str, result: object) -> tuple[object, ...] 
 
 
 def _rule_view(evidence: Evidence) -> FailureEvidence:
-    envelope = evidence.result.envelope
-    named = read_envelope(envelope).named if envelope is not None else None
-    types = (evidence.exception_type, evidence.error_type)
+    """
+    What the user's rules look at: what the span states, and what its texts and documents were read as.
+    """
+    read: dict[str, str] = {}
+    types = [evidence.exception_type, evidence.error_type]
+    for finding in findings(evidence):
+        kind, _, value = finding.evidence.partition(":")
+        read.setdefault("http" if kind == "rfc9457" else "grpc" if kind == "aip193" else kind, value)
+        if kind == "exception":
+            types.append(value)
+    error = (evidence.result.envelope or {}).get("error")
+    code = error.get("code") if is_object(error) else None
     return FailureEvidence(
-        http=evidence.http,
-        grpc=evidence.grpc,
-        jsonrpc=evidence.jsonrpc,
-        sqlstate=evidence.sqlstate or None,
-        error_types=tuple(name for name in types if name),
-        code=named.code if named is not None else None,
+        http=evidence.http or _number(read.get("http")),
+        grpc=evidence.grpc or read.get("grpc"),
+        jsonrpc=evidence.jsonrpc or _number(read.get("jsonrpc")),
+        sqlstate=evidence.sqlstate or read.get("sqlstate"),
+        error_types=tuple(dict.fromkeys(name for name in types if name)),
+        code=code if isinstance(code, str) else None,
         texts=evidence.texts,
     )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.lstrip("-").isdecimal() else None
 
 
 def _judgement(

@@ -2,18 +2,17 @@
 What is wrong with some spans, for someone who sees no numbers or does not believe them.
 
 A survey of the spans and the rows made of them go in, findings come out, the one that hides most first: what was
-seen, why it matters, what to change. Settings are named by the scope that wrote the spans, since that is all that
-spans say of their instrumentation; each was checked in its project's documentation in November 2026.
+seen, why it matters, what to change (`remedies.py`).
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from toolspan.records import Rows
-from toolspan.survey import Kind, Shape, Survey, ToolUse
+from toolspan.remedies import RECORD, RECORD_AGENTS, TELL_WHY, TRACE_FRAMEWORK, TRACE_TOOLS, TRACE_YOURSELF, advice
+from toolspan.survey import Kind, Shape, Survey
 from toolspan.taxonomy import ErrorClass
 
 #: Of names in one sentence.
@@ -21,57 +20,6 @@ _MOST_NAMED: Final = 4
 #: Less than one in ten of a tool's calls, or one in five of all failures, changes nobody's mind about a tool.
 _UNKNOWN_SHARE: Final = 0.1
 _UNCLASSIFIED_SHARE: Final = 0.2
-
-_Advice = tuple[tuple[str, str], ...]
-
-_CLIENTS: Final = r"openai|anthropic|bedrock|cohere|groq|litellm|mistralai|ollama|google_gen\w+|vertexai|together"
-_GENAI: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
-_DECORATE: Final = "Or put @toolspan.tool on the tools: it traces each call, its arguments (hashed) and how it ended."
-_TRACE_FRAMEWORK: Final = "Switch on what traces the tools of your agent framework: its own tracing, or OpenInference."
-
-#: By pattern of the scope's name, of which the first that is found decides. How to have tool calls traced …
-_TRACE_TOOLS: Final[_Advice] = (
-    (r"^opentelemetry\.instr\w+\.crewai", "It traces crews and tasks: use openinference-instrumentation-crewai."),
-    (
-        r"^openinference\.instr\w+\.haystack",
-        "It traces components: use Haystack's own tracer (opentelemetry-haystack).",
-    ),
-    (
-        rf"\.instrumentation\.(genai\.)?({_CLIENTS})(_v2)?(\.v\d)?$",
-        "It traces requests to a model; tools run elsewhere: trace the agent framework, too.",
-    ),
-    ("", _TRACE_FRAMEWORK),
-)
-#: … arguments and results recorded …
-_RECORD: Final[_Advice] = (
-    (r"^pydantic-ai", "pydantic-ai: InstrumentationSettings(include_content=True)"),
-    (r"^agent_framework", "Agent Framework: ENABLE_SENSITIVE_DATA=true"),
-    (r"^gcp\.vertex\.agent", f"Google ADK: {_GENAI}; older: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true"),
-    (r"^haystack", "Haystack: HAYSTACK_CONTENT_TRACING_ENABLED=true, set before haystack is imported"),
-    (r"^(mcp|fastmcp)", "MCP records neither: put @toolspan.tool on the server's tools"),
-    (r"^autogen", "AutoGen records neither: add openinference-instrumentation-autogen-agentchat"),
-    (r"^ai$", "Vercel AI SDK: experimental_telemetry with recordInputs: true, recordOutputs: true"),
-    (r"semantic_kernel", "Semantic Kernel: SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true"),
-    (r"^openinference\.", "OpenInference: OPENINFERENCE_HIDE_INPUTS=false, OPENINFERENCE_HIDE_OUTPUTS=false"),
-    (
-        r"^opentelemetry\.instrumentation\.(genai\.|\w+_v2)",
-        f"OpenTelemetry GenAI: {_GENAI}; older: and OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental",
-    ),
-    (r"^opentelemetry\.instrumentation\.", "OpenLLMetry: TRACELOOP_TRACE_CONTENT=true"),
-    ("", "Put @toolspan.tool on the tools: it hashes the arguments itself and reads what the tool returns"),
-)
-_RECORD_AGENTS: Final = "OpenAI Agents: OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA=1 (the default)"
-#: … and the messages of failures.
-_TELL_WHY: Final[_Advice] = (
-    (
-        r"openai_agents",
-        (
-            "OpenAI Agents takes messages out: give function_tool a failure_error_function that keeps them, or None;"
-            " while developing, set OPENAI_AGENTS_DONT_LOG_TOOL_DATA=0."
-        ),
-    ),
-    (r"^(mcp|fastmcp)", "MCP spans carry no message: put @toolspan.tool on the server's tools."),
-)
 
 
 class Severity(StrEnum):
@@ -159,7 +107,7 @@ def _not_recognised(examined: Examined) -> Iterator[Finding]:
                 for near, tally in near_misses.items()
             ),
             "A span is a tool call by its attributes, never by its name: names change with every version.",
-            ("Set gen_ai.operation.name=execute_tool and gen_ai.tool.name on them.", _DECORATE),
+            ("Set gen_ai.operation.name=execute_tool and gen_ai.tool.name on them.", TRACE_YOURSELF),
         )
     left_out = [(entry.scope, tally) for entry, tally in examined.survey.census.items() if entry.kind == Kind.LEFT_OUT]
     if left_out:
@@ -191,7 +139,7 @@ def _not_traced(examined: Examined) -> Iterator[Finding]:
             f"{scope} traces no tools",
             f"Its spans: {_kinds(kinds)}.{asked}",
             "A call counts where a span of its own says which tool it was and how it ended; no other says both.",
-            (_advice(_TRACE_TOOLS, scope), _DECORATE),
+            (advice(TRACE_TOOLS, scope), TRACE_YOURSELF),
         )
     if not scopes and not survey.near_misses:
         yield Finding(
@@ -200,7 +148,7 @@ def _not_traced(examined: Examined) -> Iterator[Finding]:
             "No agent framework is traced",
             f"All spans: {_kinds(everything)}. None follows a convention for agents, models or tools.",
             "HTTP, database and other general instrumentation knows nothing of tools.",
-            (_TRACE_FRAMEWORK, "Switch it on before the agent is made: many frameworks look only then.", _DECORATE),
+            (TRACE_FRAMEWORK, "Switch it on before the agent is made: many frameworks look only then.", TRACE_YOURSELF),
         )
 
 
@@ -216,7 +164,7 @@ def _services(examined: Examined) -> Iterator[Finding]:
             "No tool is called in some services",
             f"Agents ran, and called no tool, in {_listed(service or '(no service.name)' for service in silent)}.",
             "Either they have no tools, or what traces them there leaves tools out.",
-            (_TRACE_FRAMEWORK,),
+            (TRACE_FRAMEWORK,),
         )
 
 
@@ -230,18 +178,20 @@ def _roots(examined: Examined) -> Iterator[Finding]:
             f"{_count(shape.top_tools, 'tool span')} at the top of their trace, without toolspan.task.id.",
             "Each such trace is a task whose outcome nobody knows, and a repeat in another trace is no retry.",
             (
-                "Trace the agent run around the calls, or set toolspan.task.id: with toolspan.task(…) does both.",
+                "Trace the agent run around the calls, or set toolspan.task.id on the spans of one task.",
                 "From one process to another, pass traceparent on; for MCP, openinference-instrumentation-mcp does.",
             ),
         )
     elif not shape.runs and any(task.task_id == task.trace_id.hex() for task in tasks):
+        agents = {entry.scope for entry in examined.survey.census if entry.convention}
+        foreign = [tally for scope, tally in examined.survey.foreign_roots.items() if scope not in agents]
         yield Finding(
             "no_agent_run",
-            Severity.WEAKENS if examined.survey.foreign_roots else Severity.NOTE,
+            Severity.WEAKENS if foreign else Severity.NOTE,
             "No span is an agent run",
-            f"Each trace counts as one task. Traces that begin outside any agent: {examined.survey.foreign_roots:,}.",
+            f"Each trace counts as one task. Topmost spans that no agent wrote: {sum(it.spans for it in foreign):,}.",
             "A task then ends as the span at the top does: an HTTP request may succeed where the agent failed.",
-            ("Trace the agent run, put with toolspan.task(…) around it, or set toolspan.task.outcome.",),
+            ("Trace the agent run, or set toolspan.task.outcome on the span at the top.",),
         )
     if shape.broken:
         unseen = sum(task.outcome_source == "unseen" for task in tasks)
@@ -265,29 +215,24 @@ def _arguments(examined: Examined) -> Iterator[Finding]:
     unknown = Counter(call.tool for call in examined.rows.calls if call.args_hash is None)
     absent = {tool for (tool, _), use in uses.items() if use.unrecorded or use.withheld}
     weak = [tool for tool in calls if tool in absent and unknown[tool] >= _UNKNOWN_SHARE * calls[tool]]
-    never = [tool for tool in weak if unknown[tool] == calls[tool]]
+    off = [scope for (tool, scope), use in uses.items() if tool in weak and use.unrecorded + use.withheld == use.spans]
     links = [call.presumed for call in examined.rows.calls if call.follow_up is not None]
     if weak:
         yield Finding(
             "arguments",
             Severity.WEAKENS if any(links) else Severity.NOTE,
-            f"Arguments are {'never' if never else 'not always'} recorded",
-            f"Unknown in {_listed(f'{_part(unknown[tool], calls[tool])} calls of {tool}' for tool in weak)}."
+            f"Arguments are {'never' if all(unknown[tool] == calls[tool] for tool in weak) else 'not always'} recorded",
+            f"Unknown: {_listed(f'{tool} ({unknown[tool]:,} of {calls[tool]:,} calls)' for tool in weak)}."
             f" Links between calls that are therefore presumed: {sum(links):,} of {len(links):,}.",
             "A retry is told from a new plan by its arguments, of which toolspan keeps a keyed hash and nothing else.",
-            _settings(uses, never)
-            if never
-            else (
-                "Other calls have them: look for a service without the setting, or for calls that never ran.",
-                _DECORATE,
-            ),
+            _settings(off) or ("Other calls have them: look for a service without the setting.", TRACE_YOURSELF),
         )
 
 
 def _results(examined: Examined) -> Iterator[Finding]:
     uses = examined.survey.tools
-    seen = {tool for (tool, _), use in uses.items() if use.results or not use.answered}
-    blind = sorted({call.tool for call in examined.rows.calls} - seen)
+    mute = {tool for tool, _ in uses} - {tool for (tool, _), use in uses.items() if use.results}
+    blind = sorted(mute & {call.tool for call in examined.rows.calls if call.outcome == "ok"})
     if blind:
         yield Finding(
             "results",
@@ -295,7 +240,7 @@ def _results(examined: Examined) -> Iterator[Finding]:
             "Results are never recorded",
             f"No call that ended ok has one: {_listed(blind)}.",
             "A tool that returns its error (an envelope with ok: false) and raises nothing passes for a success.",
-            _settings(uses, blind),
+            _settings(scope for tool, scope in uses if tool in blind),
         )
 
 
@@ -317,7 +262,7 @@ def _unclassified(examined: Examined) -> Iterator[Finding]:
         f"{silent if any(use.silent for use in uses) else ''}{redacted if any(use.redacted for use in uses) else ''}",
         "Without a class nobody knows whether a retry, a rewrite or a human would have helped.",
         (
-            *dict.fromkeys(_advice((*_TELL_WHY, *_RECORD), scope) for scope in mute),
+            *dict.fromkeys(advice((*TELL_WHY, *RECORD), scope) for scope in mute),
             "Return toolspan's envelope, raise exceptions that say what failed, or add a [[rule]] for such evidence.",
         ),
     )
@@ -367,23 +312,14 @@ _FINDERS: Final[tuple[Callable[[Examined], Iterator[Finding]], ...]] = (
 )
 
 
-def _advice(table: _Advice, scope: str) -> str:
-    return next(advice for pattern, advice in table if re.search(pattern, scope))
-
-
-def _settings(uses: dict[tuple[str, str], ToolUse], tools: Iterable[str]) -> tuple[str, ...]:
-    wanted = set(tools)
-    scopes = [scope for tool, scope in uses if tool in wanted]
-    agents = [_RECORD_AGENTS] if any("openai_agents" in scope for scope in scopes) else []
-    return tuple(dict.fromkeys([*(_advice(_RECORD, scope) for scope in scopes), *agents]))
+def _settings(scopes: Iterable[str]) -> tuple[str, ...]:
+    found = list(scopes)
+    agents = [RECORD_AGENTS] if any("openai_agents" in scope for scope in found) else []
+    return tuple(dict.fromkeys([*(advice(RECORD, scope) for scope in found), *agents]))
 
 
 def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else f'{noun}s'}"
-
-
-def _part(part: int, whole: int) -> str:
-    return f"all {whole:,}" if part == whole else f"{part:,} of {whole:,}"
 
 
 def _kinds(kinds: Counter[str]) -> str:

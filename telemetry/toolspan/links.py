@@ -56,7 +56,7 @@ def link(calls: Sequence[Execution]) -> dict[int, FollowUp]:
                 follow_ups[index] = follow_up
         if outcome == "error" and index != last:
             if failures is None:
-                failures = steps[call.step_id] = _OpenFailures()
+                failures = steps[call.step_id] = _OpenFailures(call.ended_ns)
             failures.open(index, call)
     return follow_ups
 
@@ -66,9 +66,11 @@ class _OpenFailures:
     The failures of one tool and step that nothing has answered yet.
     """
 
-    __slots__ = ("_by_args", "_by_key", "_invalid")
+    __slots__ = ("_by_args", "_by_key", "_invalid", "_soonest_ns")
 
-    def __init__(self) -> None:
+    def __init__(self, soonest_ns: int) -> None:
+        # the first end of all: of a batch that runs side by side, no call has to look through the others
+        self._soonest_ns = soonest_ns
         self._invalid: _Failures = {}
         self._by_args: dict[str, _Failures] = {}
         # by the id of the key of their arguments, empty where these are unknown
@@ -76,6 +78,7 @@ class _OpenFailures:
 
     def open(self, index: int, failure: Execution) -> None:
         args_hash = failure.args_hash
+        self._soonest_ns = min(self._soonest_ns, failure.ended_ns)
         if args_hash:
             self._by_args.setdefault(args_hash, {})[index] = failure
         self._by_key.setdefault(key_id(args_hash), {})[index] = failure
@@ -87,6 +90,8 @@ class _OpenFailures:
         Close the failure that *call* answers, if it answers one.
         """
         args_hash, start_ns = call.args_hash, call.started_ns
+        if start_ns < self._soonest_ns:
+            return None
         key = args_hash[:KEY_ID_CHARS] if args_hash else ""
         kind, found = RETRY, None
         if args_hash and args_hash in self._by_args:

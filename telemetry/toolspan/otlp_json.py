@@ -51,6 +51,9 @@ def read_json_spans(data: bytes) -> Iterator[JsonSpan]:
     """
     request = _parse(data)
     groups = _get(request, "resourceSpans")
+    if not request:
+        # an empty export is `{}` in protobuf's JSON mapping
+        return
     if not is_array(groups):
         raise InputError(_what_it_is(request))
     for group in groups:

@@ -167,10 +167,7 @@ class Recogniser:
         The chain of evidence of a tool span, most believed first: (item, evidence, class, code), empty where unnamed.
         """
         chain = self._classifier.explain(span, tool_name(span), _result(span))
-        return [
-            (found.item, found.evidence, *((found.named.error_class, found.named.code) if found.named else ("", "")))
-            for found in chain
-        ]
+        return [(found.item, found.evidence, *(found.named or ("", "", ""))[:2]) for found in chain]
 
     def _marks_of(self, span: SpanView, source: Source, *, is_call: bool, has_own: bool) -> Marks:
         """

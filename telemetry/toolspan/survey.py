@@ -179,8 +179,8 @@ class Survey:
     """
     The counts over all spans that were seen, repeated deliveries among them.
 
-    *asked* counts model calls that ended with a request for tools, *foreign_roots* parentless spans that follow no
-    convention for agents.
+    *asked* counts model calls that ended with a request for tools, *foreign_roots* by scope the parentless spans that
+    follow no convention for agents.
     """
 
     spans: int = 0
@@ -189,7 +189,7 @@ class Survey:
     near_misses: dict[NearMiss, Tally] = field(default_factory=dict[NearMiss, Tally])
     tools: dict[tuple[str, str], ToolUse] = field(default_factory=dict[tuple[str, str], ToolUse])
     asked: int = 0
-    foreign_roots: int = 0
+    foreign_roots: dict[str, Tally] = field(default_factory=dict[str, Tally])
     backwards: int = 0
     dropped: int = 0
     sampling: Counter[str] = field(default_factory=Counter[str])
@@ -201,8 +201,10 @@ class Survey:
         self.spans += 1
         self.traces.add(facts.trace_id)
         kind, convention = self._classify(view, facts)
-        _tally(self.census, Entry(view.scope or NO_SCOPE, convention, kind), Entry(OTHERS, "", kind), view.name)
-        self.foreign_roots += not facts.parent_id and not convention
+        scope = view.scope or NO_SCOPE
+        _tally(self.census, Entry(scope, convention, kind), Entry(OTHERS, "", kind), view.name)
+        if not facts.parent_id and not convention:
+            _tally(self.foreign_roots, scope, OTHERS, view.name)
         if facts.call is not None:
             self._add_call(view, facts.call)
         elif kind == Kind.MODEL:

@@ -15,9 +15,8 @@ from toolspan.attempts import merge_same_calls
 from toolspan.calls import Execution, find_executions
 from toolspan.escalations import escalations_seen
 from toolspan.order import by_end, by_start
-from toolspan.records import Escalation, Marks, Role, SpanFacts
+from toolspan.records import Escalation, Marks, SpanFacts
 
-_TOOL: Final = int(Role.TOOL)
 _NO_MARKS: Final = Marks()
 
 #: First start and last end.
@@ -47,7 +46,7 @@ class Work:
         Take in the topmost spans of the task, or more of them.
         """
         for span in tops:
-            (self.carriers if span.role == _TOOL else self.spans).append(span)
+            (self.spans if span.call is None else self.carriers).append(span)
 
 
 @dataclass(slots=True)

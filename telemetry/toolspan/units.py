@@ -5,9 +5,6 @@ Two instrumentations, or a client and a server, each trace the same execution. A
 the same tool is the same call, unless an agent run lies in between (an agent that is a tool may call that tool). An
 MCP server's span often lies beside its client's instead, so such spans are paired by time: nothing else links them
 but `jsonrpc.request.id`, which one side may leave out and every session counts anew.
-
-Nearly every unit is a single span, so traces in which no tool span lies below another and no server speaks leave at
-the first line.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,10 +20,8 @@ def find_units(trace: Trace) -> list[list[ToolSpan]]:
     """
     The units of *trace*, each from the outermost span inwards; every tool span is in exactly one.
     """
-    tools, above = trace.tools, trace.above
-    if all(above(span).tool is None and call.side != "server" for span, call in tools):
-        return [[tool_span] for tool_span in tools]
-    chains = {span.span_id: _same_call_above(call.tool, above(span)) for span, call in tools}
+    tools = trace.tools
+    chains = {span.span_id: _same_call_above(call.tool, trace.above(span)) for span, call in tools}
     nesting = _Nesting(chains)
     for server, client in _pair_servers(tools, chains):
         nesting.put_below(server, client)
@@ -107,7 +102,7 @@ def _pair_servers(tools: Iterable[ToolSpan], chains: Chains) -> list[tuple[ToolS
     """
     servers: dict[str, list[ToolSpan]] = {}
     clients: dict[str, list[ToolSpan]] = {}
-    free = _FreeClients(chains)
+    taken = _Taken(chains)
     for tool_span in sorted(tools, key=_by_start):
         span, call = tool_span
         if call.side == "client":
@@ -117,73 +112,93 @@ def _pair_servers(tools: Iterable[ToolSpan], chains: Chains) -> list[tuple[ToolS
             if client is None:
                 servers.setdefault(call.tool, []).append(tool_span)
             else:
-                free.take(client)
+                taken.add(client)
     pairs: list[tuple[ToolSpan, ToolSpan]] = []
     for tool, waiting in servers.items():
-        pairs.extend(_pair(waiting, clients.get(tool, []), free))
+        pairs.extend(_pair(waiting, clients.get(tool, []), taken))
     return pairs
 
 
-class _FreeClients:
-    """
-    The client spans that no server has taken; one that lies above or below a taken one traces the same request.
-    """
-
-    __slots__ = ("_above_taken", "_chains", "_taken")
-
-    def __init__(self, chains: Chains) -> None:
-        self._chains = chains
-        self._taken: set[bytes] = set()
-        self._above_taken: set[bytes] = set()
-
-    def take(self, client: ToolSpan) -> None:
-        span_id = client[0].span_id
-        self._taken.add(span_id)
-        self._above_taken.update(self._above(client))
-
-    def has(self, client: ToolSpan) -> bool:
-        span_id, taken = client[0].span_id, self._taken
-        if span_id in taken or span_id in self._above_taken:
-            return False
-        return taken.isdisjoint(self._above(client))
-
-    def sender(self, server: ToolSpan, running: list[ToolSpan]) -> ToolSpan | None:
-        """
-        Of *running*, the client that sent the request of *server*: the latest with its id, else the latest where one
-        of the two has no id. A client below the server sent another one, on the server's behalf.
-        """
-        server_id, request_id = server[0].span_id, server[1].request_id
-        latest = None
-        for client in reversed(running):
-            asked = client[1].request_id
-            if (request_id and asked and asked != request_id) or server_id in self._above(client):
-                continue
-            if request_id and asked:
-                return client
-            latest = latest or client
-        return latest
-
-    def _above(self, client: ToolSpan) -> list[bytes]:
-        return [outer[0].span_id for outer in self._chains[client[0].span_id]]
-
-
-def _pair(servers: list[ToolSpan], clients: list[ToolSpan], free: _FreeClients) -> Iterator[tuple[ToolSpan, ToolSpan]]:
+def _pair(servers: list[ToolSpan], clients: list[ToolSpan], taken: "_Taken") -> Iterator[tuple[ToolSpan, ToolSpan]]:
     """
     The pairs among *servers* and *clients* of one tool, both in order of start: one sweep over time.
     """
-    running: list[ToolSpan] = []
+    started = _StartedClients(taken)
     ahead = iter(clients)
     coming = next(ahead, None)
     for server in servers:
-        start_ns = server[0].start_ns
-        while coming is not None and coming[0].start_ns <= start_ns:
-            running.append(coming)
+        while coming is not None and coming[0].start_ns <= server[0].start_ns:
+            started.add(coming)
             coming = next(ahead, None)
-        running = [client for client in running if client[0].end_ns >= start_ns and free.has(client)]
-        client = free.sender(server, running)
+        client = started.sender(server)
         if client is not None:
-            free.take(client)
+            taken.add(client)
             yield server, client
+
+
+class _Taken:
+    """
+    The client spans that a server has taken; one that lies above or below such a span traces the same request.
+    """
+
+    __slots__ = ("_above", "_chains", "_ids")
+
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
+        self._ids: set[bytes] = set()
+        self._above: set[bytes] = set()
+
+    def add(self, client: ToolSpan) -> None:
+        self._ids.add(client[0].span_id)
+        self._above.update(self.above(client))
+
+    def has(self, client: ToolSpan) -> bool:
+        span_id = client[0].span_id
+        return span_id in self._ids or span_id in self._above or not self._ids.isdisjoint(self.above(client))
+
+    def above(self, client: ToolSpan) -> list[bytes]:
+        return [outer[0].span_id for outer in self._chains[client[0].span_id]]
+
+
+class _StartedClients:
+    """
+    The clients of one tool that have started, in stacks: what is over or taken is dropped when it comes up.
+    """
+
+    __slots__ = ("_all", "_by_request", "_taken")
+
+    def __init__(self, taken: _Taken) -> None:
+        self._taken = taken
+        self._all: list[ToolSpan] = []
+        self._by_request: dict[str, list[ToolSpan]] = {}
+
+    def add(self, client: ToolSpan) -> None:
+        self._all.append(client)
+        self._by_request.setdefault(client[1].request_id, []).append(client)
+
+    def sender(self, server: ToolSpan) -> ToolSpan | None:
+        """
+        The client that sent the request of *server*: the latest with its id, else the latest where one has no id.
+        """
+        request_id = server[1].request_id
+        if not request_id:
+            return self._latest(self._all, server)
+        by_request = self._by_request
+        return self._latest(by_request.get(request_id, []), server) or self._latest(by_request.get("", []), server)
+
+    def _latest(self, clients: list[ToolSpan], server: ToolSpan) -> ToolSpan | None:
+        start_ns, server_id = server[0].start_ns, server[0].span_id
+        passed: list[ToolSpan] = []
+        found = None
+        while clients and found is None:
+            client = clients.pop()
+            if client[0].end_ns < start_ns or self._taken.has(client):
+                continue
+            passed.append(client)
+            # a client below the server sent another request, on the server's behalf
+            found = None if server_id in self._taken.above(client) else client
+        clients.extend(reversed(passed))
+        return found
 
 
 def _by_start(tool_span: ToolSpan) -> tuple[int, bytes]:

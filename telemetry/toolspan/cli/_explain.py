@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from toolspan.ancestry import ToolSpan, read_traces
+from toolspan.ancestry import ToolSpan, Trace, read_traces
 from toolspan.arguments import ArgumentHasher
 from toolspan.attempts import merge_same_calls
 from toolspan.calls import CALL_ENDS, Execution, find_executions
@@ -33,7 +33,7 @@ SpanKey = tuple[bytes, bytes]
 #: The order of evidence, in words.
 _ITEMS: Final = (
     "rule of yours",
-    "tag of @toolspan.tool",
+    "toolspan.error tag",
     "what it returned",
     "failure flag",
     "status attribute",
@@ -122,27 +122,32 @@ def _evidence(call: Call, source: Source) -> Iterator[str]:
 
 def find_runs(call: Call, source: Source, settings: Settings) -> list[Run]:
     """
-    The executions that are *call*, in order of start.
+    The executions that are *call*, in order of start; none where *source* cannot be read again.
     """
     store = MemoryStore()
     read_files(source.files, decoder=make_decoder(settings), store=store)
-    runs: dict[SpanKey, Run] = {}
-    for trace in read_traces(span for group in store.load_groups([call.trace_id]) for span in group).values():
-        for execution, unit in zip(find_executions(trace), find_units(trace), strict=True):
-            if execution.task_id == call.task_id:
-                tools = {span.span_id for span, _ in unit}
-                requests = [
-                    request
-                    for request in sorted(trace.failed_http, key=by_end)
-                    if (above := trace.above(request).tool) is not None and above[0].span_id in tools
-                ]
-                # merging joins the deferred spans of executions: with its own key there, each says where it went
-                marked = replace(execution, deferred=((execution.trace_id, execution.span_id),))
-                runs[execution.trace_id, execution.span_id] = Run(marked, unit, requests)
-    for merged in merge_same_calls([run.execution for run in runs.values()]):
-        if (merged.trace_id, merged.span_id) == (call.trace_id, call.span_id):
-            return [runs[key] for key in merged.deferred]
-    return []
+    spans = (span for group in store.load_groups([call.trace_id]) for span in group)
+    runs = {_key(run.execution): run for trace in read_traces(spans).values() for run in _runs_in(trace, call.task_id)}
+    # merging joins what its executions say of deferred spans: with its own key there, each says where it went
+    marked = [replace(run.execution, deferred=(key,)) for key, run in runs.items()]
+    own = (call.trace_id, call.span_id)
+    return [runs[key] for merged in merge_same_calls(marked) if _key(merged) == own for key in merged.deferred]
+
+
+def _runs_in(trace: Trace, task_id: str) -> Iterator[Run]:
+    requests: dict[bytes, list[SpanFacts]] = {}
+    for request in sorted(trace.failed_http, key=by_end):
+        tool = trace.above(request).tool
+        if tool is not None:
+            requests.setdefault(tool[0].span_id, []).append(request)
+    for execution, unit in zip(find_executions(trace), find_units(trace), strict=True):
+        if execution.task_id == task_id:
+            below = [request for span, _ in unit for request in requests.get(span.span_id, ())]
+            yield Run(execution, unit, sorted(below, key=by_end))
+
+
+def _key(execution: Execution) -> SpanKey:
+    return execution.trace_id, execution.span_id
 
 
 def _keys(runs: Sequence[Run]) -> set[SpanKey]:

@@ -5,7 +5,7 @@ From files to rows, for the commands that read; and what to say where there are 
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -60,7 +60,7 @@ def load(source: Source) -> Loaded:
 
 
 @contextmanager
-def collections_paused() -> Iterator[None]:
+def collections_paused() -> Generator[None, None, None]:
     """
     Reads without garbage collection; what was made in the meantime is never walked again.
 

@@ -3,7 +3,7 @@ A progress bar for long input: on standard error, only where a person sees it, o
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -72,7 +72,7 @@ def size_of(paths: Iterable[str]) -> int | None:
 
 
 @contextmanager
-def read_progress(paths: Iterable[str]) -> Iterator[ReadProgress]:
+def read_progress(paths: Iterable[str]) -> Generator[ReadProgress, None, None]:
     """
     A bar over *paths* for the time of a `with`.
     """

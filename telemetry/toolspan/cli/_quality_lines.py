@@ -6,22 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from toolspan.cli._text import counted, duration, inert, percent
 from toolspan.documents import AuditedCode, QualityTasks, ToolQuality, UnhandledFailure
+from toolspan.remedies import recorders
 
 #: A failure, its one retry, and one more: from here on nobody is trying anything new.
 _LONG_STREAK = 3
 #: Below this the evidence says enough, and the rest is not worth a line.
 _UNCLASSIFIED_SHARE = 0.1
-
-#: Which setting of which instrumentation records what tools are called with; most are off by default.
-_RECORDERS = (
-    "OpenTelemetry GenAI  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
-    "OpenInference        OPENINFERENCE_HIDE_INPUTS=false",
-    "OpenLLMetry          TRACELOOP_TRACE_CONTENT=true",
-    "pydantic-ai          include_content=True",
-    "Agent Framework      ENABLE_SENSITIVE_DATA=true",
-    "Haystack             HAYSTACK_CONTENT_TRACING_ENABLED=true",
-    "anything else        @toolspan.tool on the tool",
-)
 
 
 def quality_tasks_line(tasks: QualityTasks) -> str:
@@ -65,7 +55,7 @@ def recording_lines(tools: Mapping[str, ToolQuality]) -> list[str]:
     say = f"{presumed:,} of {counted(links, 'link')} rest on unknown arguments."
     return [
         f"{say} Let them be recorded (toolspan keeps a keyed hash, nothing else):",
-        *(f"  {line}" for line in _RECORDERS),
+        *(f"  {line}" for line in recorders()),
     ]
 
 

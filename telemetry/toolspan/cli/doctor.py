@@ -2,7 +2,8 @@
 `toolspan doctor`: why there are no numbers, or what weakens the ones there are.
 
 It reads files as `report` does, by the same rules, and looks at more: at every span whole, and at what a request says
-beside what is decoded of it (sampling, lost attributes, ends before starts). That takes 2.6 times as long as `report`.
+beside what is decoded of it (sampling, lost attributes, ends before starts). It takes twice as long as `report`, 30 µs
+a span.
 """
 
 import json
@@ -20,7 +21,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from toolspan.arguments import ArgumentHasher
 from toolspan.cli._doctor_table import Checked, print_diagnosis
+from toolspan.cli._loading import collections_paused
 from toolspan.cli._options import Source, format_option, source_options
+from toolspan.cli._progress import read_progress
 from toolspan.cli._tables import open_console
 from toolspan.cli._text import counted
 from toolspan.config import Settings, load_settings
@@ -84,15 +87,18 @@ def examine(source: Source, *, scope: Scope) -> tuple[Examined, Diagnosis]:
     settings = load_settings(environ=os.environ, config_path=source.config)
     store, survey = MemoryStore(escalation_tools=settings.escalation_tools), Survey()
     problems: list[str] = []
-    intake = read_files(
-        source.files,
-        decoder=SurveyingDecoder(settings, survey),
-        store=store,
-        stdin=sys.stdin.buffer,
-        on_problem=lambda line: problems.append(line) if len(problems) < _MOST_PROBLEMS else None,
-    )
-    store.settle()
-    examined = Examined(survey, measure(store.load_groups(survey.traces)), store.rows())
+    with collections_paused():
+        with read_progress(source.files) as progress:
+            intake = read_files(
+                source.files,
+                decoder=SurveyingDecoder(settings, survey),
+                store=store,
+                stdin=sys.stdin.buffer,
+                on_bytes=progress,
+                on_problem=lambda line: problems.append(line) if len(problems) < _MOST_PROBLEMS else None,
+            )
+        store.settle()
+        examined = Examined(survey, measure(store.load_groups(survey.traces)), store.rows())
     also = [*_intake_findings(intake, problems), *_filter_findings(examined.rows, scope), *_unit_findings(examined)]
     return examined, diagnose(examined, also=also)
 
