@@ -45,6 +45,9 @@ class TestRole:
             ({"traceloop.span.kind": "tool"}, Role.TOOL),
             ({"mcp.method.name": "tools/call"}, Role.TOOL),
             ({"haystack.tool.name": "search"}, Role.TOOL),
+            ({"langfuse.observation.type": "tool"}, Role.TOOL),
+            ({"langfuse.observation.type": "agent"}, Role.RUN),
+            ({"langfuse.observation.type": "span"}, Role.OTHER),
             ({"gen_ai.operation.name": "execute_tool", "openinference.span.kind": "AGENT"}, Role.TOOL),
             ({"gen_ai.operation.name": "invoke_agent"}, Role.RUN),
             ({"gen_ai.operation.name": "invoke_workflow"}, Role.RUN),
@@ -105,6 +108,7 @@ class TestToolName:
             ({}, "tools/call search", "search"),
             ({}, "MCP send tools/call search", "search"),
             ({"openinference.span.kind": "TOOL"}, "SimpleTool", "SimpleTool"),
+            ({"langfuse.observation.type": "tool"}, "book_room", "book_room"),
             ({"traceloop.span.kind": "tool"}, "search.tool", "search"),
             ({"gen_ai.tool.name": ""}, "running tool", "_unknown"),
             ({"gen_ai.tool.name": 5}, "execute_tool ", "_unknown"),
@@ -148,6 +152,8 @@ class TestCallFacts:
             {"traceloop.entity.input": '{"tool_name": "book", "arguments": {"room": "12"}}'},
             {"gcp.vertex.agent.tool_call_args": '{"room": "12"}'},
             {"haystack.agent.step.tool.input": '{"room": "12"}'},
+            {"langfuse.observation.input": '{"args": [], "kwargs": {"room": "12"}}'},
+            {"gen_ai.prompt": '{"room": "12"}'},
             {"gen_ai.tool.call.arguments": {"room": "12"}},
         ],
     )
@@ -207,6 +213,16 @@ class TestRunsThatEndWaiting:
             ({"gen_ai.response.finish_reasons": '["interrupt"]'}, ()),
             ({}, (Event("gen_ai.choice", {"finish_reason": "interrupt"}),)),
             ({"gen_ai.output.messages": '[{"parts": [{"type": "function_approval_request"}]}]'}, ()),
+            ({"gen_ai.output.messages": '[{"parts": [], "finish_reason": "interrupt"}]'}, ()),
+            (
+                {},
+                (
+                    Event(
+                        "gen_ai.client.inference.operation.details",
+                        {"gen_ai.output.messages": '[{"parts": [], "finish_reason":"interrupt"}]'},
+                    ),
+                ),
+            ),
             ({"final_result": '{"calls": [], "approvals": [{"tool_name": "book"}]}'}, ()),
         ],
     )

@@ -19,7 +19,19 @@ _RUN_INPUT: Final = "input_str"  # OpenLLMetry on LangChain: {input_str, tags, m
 _WRAPPER_KEYS: Final = ("arguments", "kwargs", "inputs", "args", "input", "tool_input", "parameters")
 #: What may stand beside them in a wrapper and says nothing of the arguments.
 _COMPANIONS: Final = frozenset(
-    ("id", "call_id", "tool_call_id", "tool_name", "name", "type", "tags", "metadata", "args", "function")
+    (
+        "id",
+        "call_id",
+        "tool_call_id",
+        "tool_name",
+        "name",
+        "type",
+        "tags",
+        "metadata",
+        "args",
+        "function",
+        "sanitize_inputs_outputs",
+    )
 )
 #: Nothing, a word for "taken out" or for "none" in whatever brackets, or stars.
 _REDACTED: Final = re.compile(

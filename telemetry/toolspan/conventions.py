@@ -27,6 +27,7 @@ OPERATION: Final = "gen_ai.operation.name"
 OPENINFERENCE_KIND: Final = "openinference.span.kind"
 TRACELOOP_KIND: Final = "traceloop.span.kind"
 MCP_METHOD: Final = "mcp.method.name"
+LANGFUSE_KIND: Final = "langfuse.observation.type"
 
 #: In this order: a span that is both a tool and something else is a tool.
 TOOL_MARKERS: Final = (
@@ -36,6 +37,7 @@ TOOL_MARKERS: Final = (
     _marker(MCP_METHOD, "tools/call", "MCP"),
     _marker("haystack.tool.name", "", "Haystack"),
     _marker("ai.toolCall.name", "", "Vercel AI SDK"),
+    _marker(LANGFUSE_KIND, "tool", "Langfuse"),
 )
 
 RUN_MARKERS: Final = (
@@ -43,6 +45,7 @@ RUN_MARKERS: Final = (
     _marker(OPENINFERENCE_KIND, "AGENT", "OpenInference"),
     _marker(TRACELOOP_KIND, "workflow agent", "OpenLLMetry"),
     _marker("toolspan.kind", "task", "toolspan"),
+    _marker(LANGFUSE_KIND, "agent", "Langfuse"),
 )
 
 ESCALATION_MARKERS: Final = (
@@ -121,6 +124,9 @@ ARGUMENTS: Final = (
     "gcp.vertex.agent.tool_call_args",
     "haystack.agent.step.tool.input",
     "ai.toolCall.args",
+    "langfuse.observation.input",
+    # LangSmith's export writes what any run was given and gave under the names of a model call
+    "gen_ai.prompt",
 )
 RESULT: Final = (
     "gen_ai.tool.call.result",
@@ -131,6 +137,8 @@ RESULT: Final = (
     "haystack.agent.step.tool.output",
     "ai.toolCall.result",
     "gen_ai.output.messages",
+    "langfuse.observation.output",
+    "gen_ai.completion",
 )
 
 
@@ -180,10 +188,14 @@ TRACELOOP_ENTITY: Final = "traceloop.entity.name"
 SERVICE: Final = ("service.name",)
 ENVIRONMENT: Final = ("deployment.environment.name", "deployment.environment")
 
+#: Span names are the tool's name where these conventions give it in no attribute.
+NAMED_BY_SPAN: Final = (OPENINFERENCE_KIND, LANGFUSE_KIND)
+
 #: How an agent run says that it ends waiting for a human.
 FINISH_REASONS: Final = ("gen_ai.response.finish_reasons", "finish_reason", "gen_ai.response.finish_reason")
 FINISH_WAITING: Final = "interrupt"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+FINISH_REASON_KEY: Final = "finish_reason"
 APPROVAL_PART: Final = "function_approval_request"
 FINAL_RESULT: Final = "final_result"
 APPROVALS: Final = "approvals"

@@ -20,7 +20,10 @@ from toolspan.rules import RuleBook
 
 #: A model may invent a tool name; what is longer than this is none.
 MAX_NAME_CHARS: Final = 256
-_APPROVAL: Final = re.compile(rf'"type"\s*:\s*"{conv.APPROVAL_PART}"')
+#: In messages a part of this type, or this finish reason; inside a text its quotes would be escaped.
+_WAITING: Final = re.compile(
+    rf'"type"\s*:\s*"{conv.APPROVAL_PART}"|"{conv.FINISH_REASON_KEY}"\s*:\s*"{conv.FINISH_WAITING}"'
+)
 _CALL_ID_HINT: Final = "tool_call_id"
 
 
@@ -327,7 +330,7 @@ def _name_from_span_name(span: SpanView) -> str:
         return after.strip()[:MAX_NAME_CHARS]
     if span.attributes.get(conv.TRACELOOP_KIND) is not None:
         return before.removesuffix(conv.NAME_TRACELOOP_SUFFIX).strip()[:MAX_NAME_CHARS]
-    if span.attributes.get(conv.OPENINFERENCE_KIND) is not None:
+    if any(span.attributes.get(key) is not None for key in conv.NAMED_BY_SPAN):
         return before.strip()[:MAX_NAME_CHARS]
     return ""
 
@@ -387,16 +390,12 @@ def _waits(span: SpanView) -> bool:
     Whether an agent run ends waiting for a human.
     """
     attributes = span.attributes
-    for key in conv.FINISH_REASONS:
-        if _has_word(attributes.get(key), conv.FINISH_WAITING):
+    for holder in (attributes, *(event.attributes for event in span.events)):
+        if any(_has_word(holder.get(key), conv.FINISH_WAITING) for key in conv.FINISH_REASONS):
             return True
-    for event in span.events:
-        for key in conv.FINISH_REASONS:
-            if _has_word(event.attributes.get(key), conv.FINISH_WAITING):
-                return True
-    messages = attributes.get(conv.OUTPUT_MESSAGES)
-    if isinstance(messages, str) and conv.APPROVAL_PART in messages and _APPROVAL.search(messages):
-        return True
+        messages = holder.get(conv.OUTPUT_MESSAGES)
+        if isinstance(messages, str) and _WAITING.search(messages):
+            return True
     final = attributes.get(conv.FINAL_RESULT)
     if isinstance(final, str) and conv.APPROVALS in final:
         final = parse(final)
