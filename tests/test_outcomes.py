@@ -83,9 +83,10 @@ class TestOutcome:
         early = other("x", "run", (0, 10), marks=Marks(outcome="resolved"))
         late = other("y", "run", (0, 20), marks=Marks(outcome="unresolved"))
         last = other("z", "run", (0, 30), marks=Marks(outcome="fine"))
+        after = other("w", "run", (0, 2000), marks=Marks(outcome="resolved"))
 
         assert concluded(run(), early, late, last) == ("unresolved", "attribute")
-        assert concluded(run(marks=Marks(outcome="escalated")), early, late) == ("escalated", "attribute")
+        assert concluded(run(marks=Marks(outcome="escalated")), early, after) == ("escalated", "attribute")
 
     def test_an_outcome_outside_of_every_task_is_nobodys(self) -> None:
         """
@@ -106,6 +107,17 @@ class TestOutcome:
         assert concluded(run(), refused, asked, tool("b", at=(30, 40), tool="other")) == ("escalated", "escalation")
         assert concluded(run(), refused, asked, tool("b", at=(15, 20))) == ("escalated", "escalation")
         assert concluded(run(), refused, asked, tool("b", at=(15, 21))) == ("resolved", "status")
+
+    def test_any_success_of_the_tool_after_the_escalation_counts(self) -> None:
+        """
+        The one that ended last decides, whichever started last.
+        """
+        asked = escalation("e", at=30, tool="s")
+        before, across, after = tool("a", at=(10, 20)), tool("b", at=(5, 50)), tool("c", at=(40, 60))
+
+        assert only(run(), asked, before, across).outcome == "resolved"
+        assert only(run(), asked, before, after).outcome == "resolved"
+        assert only(run(), asked, before).outcome == "escalated"
 
     def test_an_escalation_without_tool_is_answered_by_any_call(self) -> None:
         """

@@ -253,6 +253,29 @@ class TestFrame:
         assert (task.name, task.trace_id, task.outcome) == ("first", trace_id("t"), "unresolved")
         assert (task.started_ns, task.ended_ns) == (0, 20 * MS)
 
+    def test_the_first_of_its_spans_names_a_task(self) -> None:
+        """
+        First by start, whichever ends first; the later ones say what it leaves open.
+        """
+        spans = (
+            run("r", at=(10, 20), trace="t", marks=Marks("second", "late", "web", task_id="t1")),
+            run("r", at=(0, 30), trace="u", marks=Marks("first", "early", task_id="t1")),
+        )
+        task = only(*spans)
+
+        assert (task.name, task.agent, task.service, task.trace_id) == ("first", "early", "web", trace_id("u"))
+
+    def test_the_first_call_places_a_task_that_only_calls_name(self) -> None:
+        """
+        Its trace is that of the tool span that carries its id first.
+        """
+        spans = (
+            tool("a", "", (30, 40), trace="t", marks=Marks(task_id="t1")),
+            tool("b", "", (10, 90), trace="u", marks=Marks(task_id="t1")),
+        )
+
+        assert only(*spans).trace_id == trace_id("u")
+
     def test_a_trace_without_root_lasts_as_long_as_its_spans(self) -> None:
         """
         From the first start to the last end of all that was seen.

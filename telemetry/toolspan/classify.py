@@ -79,7 +79,8 @@ class Classifier:
                 return _SAYS_OK
         key = None
         if _SPECIFIC.isdisjoint(attributes):
-            key = _cache_key(span, tool, result)
+            # only the user's rules look at the tool
+            key = _cache_key(span, "" if self._rules.is_empty else tool, result)
             cached = self._cache.get(key) if key is not None else None
             if cached is not None:
                 return cached

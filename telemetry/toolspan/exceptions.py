@@ -11,6 +11,7 @@ failure, so nothing is matched by a part of a name).
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from toolspan.statuses import Named, name_rule
@@ -117,6 +118,7 @@ _BY_NAME: Final = _listed()
 _BY_LAST: Final = {name.rpartition(".")[2]: found for name, found in reversed(_BY_NAME.items())}
 
 
+@lru_cache(maxsize=1024)
 def last_component(type_name: str) -> str:
     """
     The class of a qualified type name: `ReadTimeout` of `httpx.ReadTimeout`, `b::ReadTimeout` or `A$ReadTimeout`.

@@ -17,7 +17,7 @@ from toolspan import conventions as conv
 from toolspan.errors import InputError
 from toolspan.otlp_json import JsonSpan, read_json_spans
 from toolspan.otlp_messages import build_messages
-from toolspan.recognise import WANTED, Recogniser, Source, source_of
+from toolspan.recognise import EVENT_WANTED, WANTED, Recogniser, Source, source_of
 from toolspan.records import Event, SpanFacts, SpanView
 
 TRACE_ID_BYTES: Final = 16
@@ -29,6 +29,7 @@ MAX_TIME_NS: Final = 2**63 - 1
 _MESSAGES: Final = build_messages()
 #: Tag of AnyValue's `string_value`: field 1, length-delimited.
 _STRING_TAG: Final = b"\n"
+_HTTP, _OLD_HTTP = attr.HTTP_STATUS
 #: Tag and length of a lone text are 2 bytes; 3 in a value of more than 130 bytes, 4 in one of more than 16 386.
 _LONG: Final = 130
 _LONGER: Final = 16_387
@@ -126,8 +127,15 @@ class Decoder:
     def _read_spans(self, spans: Any, scope: str, source: Source, decoded: Decoded) -> None:
         append, rejected = decoded.spans.append, decoded.rejected
         reduce, reduce_success = self._recogniser.reduce, self._recogniser.reduce_success
+        last_trace_id = last_parent_id = b""
         for span in spans:
             trace_id, span_id, parent_id = span.trace_id, span.span_id, span.parent_span_id
+            # spans of a trace come together: one object for their ids takes a tenth of the memory off
+            if trace_id == last_trace_id:
+                trace_id = last_trace_id
+            if parent_id == last_parent_id:
+                parent_id = last_parent_id
+            last_trace_id, last_parent_id = trace_id, parent_id
             start, end = span.start_time_unix_nano, span.end_time_unix_nano
             # the common span passes one chain of comparisons; whatever is odd about one is looked at by name
             has_ids = len(trace_id) == TRACE_ID_BYTES and len(span_id) == len(parent_id) == SPAN_ID_BYTES
@@ -143,7 +151,7 @@ class Decoder:
                     if value is not None and (not values or value in values):
                         break
                 else:
-                    if span.kind != attr.KIND_CLIENT or not any(key in attributes for key in attr.HTTP_STATUS):
+                    if span.kind != attr.KIND_CLIENT or (_HTTP not in attributes and _OLD_HTTP not in attributes):
                         append(SpanFacts(trace_id, span_id, parent_id, start, end))
                         continue
             wanted = _wanted(attributes)
@@ -241,20 +249,21 @@ def _events(events: Any, *, all_events: bool) -> tuple[Event, ...]:
         except DecodeError:
             continue
         if all_events or event.name in _EVENTS:
-            read.append(Event(_string(event.name), _values(event.attributes)))
+            values = _values(event.attributes) if all_events else _wanted(event.attributes, EVENT_WANTED)
+            read.append(Event(_string(event.name), values))
     return tuple(read)
 
 
-def _wanted(attributes: Any) -> dict[str, object]:
+def _wanted(attributes: Any, names: frozenset[str] = WANTED) -> dict[str, object]:
     """
-    The attributes that somebody reads, as plain values.
+    Those of *attributes* that somebody reads, as plain values.
 
     Short texts, nearly all values, are read in place: a call of `_value` for each costs a tenth of decoding.
     """
     values: dict[str, object] = {}
     try:
         for key in attributes:
-            if key in WANTED:
+            if key in names:
                 data = attributes[key]
                 size = len(data)
                 if 2 < size < _LONG and data[1] == size - 2 and data[:1] == _STRING_TAG:
@@ -263,7 +272,7 @@ def _wanted(attributes: Any) -> dict[str, object]:
                     values[key] = _value(data)
     except UnicodeDecodeError:
         # a text that is no UTF-8; a key that is none cannot be listed, but the others can be asked for
-        return {key: _value(attributes[key]) for key in WANTED if key in attributes}
+        return {key: _value(attributes[key]) for key in names if key in attributes}
     return values
 
 

@@ -51,15 +51,16 @@ class Recogniser:
     Turns spans into facts, with one set of rules and one hash key.
     """
 
-    __slots__ = ("_classifier", "_hasher", "_marks")
+    __slots__ = ("_classifier", "_hasher", "_marks", "_tools")
 
-    #: Distinct (agent, service, environment, task, step) that are kept to share one record among spans.
+    #: Of tool names, and of marks (agent, service, environment, task, step), that are kept to be shared among spans.
     CACHE_SIZE: Final = 4096
 
     def __init__(self, rules: RuleBook, hasher: ArgumentHasher) -> None:
         self._classifier = Classifier(rules)
         self._hasher = hasher
         self._marks: dict[tuple[object, ...], Marks] = {}
+        self._tools: dict[str, str] = {}
 
     def reduce(
         self,
@@ -152,7 +153,12 @@ class Recogniser:
             return None
         if judgement is None and span is not None:
             judgement = self._classifier.judge(span, tool, get(_RESULT))
-        return CallFacts(tool, judgement or OK, call_id, self._hasher.hash(arguments))
+        shared = self._tools.get(tool)
+        if shared is None:
+            if len(self._tools) >= self.CACHE_SIZE:
+                self._tools.clear()
+            shared = self._tools[tool] = tool
+        return CallFacts(shared, judgement or OK, call_id, self._hasher.hash(arguments))
 
     @staticmethod
     def _is_common(span: SpanView) -> bool:
@@ -215,6 +221,17 @@ class Recogniser:
         )
 
 
+#: The same of an event.
+EVENT_WANTED: Final = frozenset(
+    (
+        attr.EXCEPTION_TYPE,
+        attr.EXCEPTION_MESSAGE,
+        attr.EXCEPTION_STACKTRACE,
+        *(name for content in (*conv.ARGUMENT_EVENTS, *conv.RESULT_EVENTS) for name in content.attributes),
+        *conv.FINISH_REASONS,
+        conv.OUTPUT_MESSAGES,
+    )
+)
 #: Attributes that make any span carry marks.
 _OWN: Final = frozenset(name for name, _ in conv.gate() if name.startswith("toolspan."))
 
