@@ -118,8 +118,8 @@ class TestNearMisses:
             ),
             (
                 "search",
-                {"langfuse.observation.type": "tool"},
-                "langfuse.observation.type=tool",
+                {"langsmith.span.kind": "tool"},
+                "langsmith.span.kind=tool",
                 "gen_ai.operation.name=execute_tool",
             ),
             ("search", {"traceloop.span.kind": "TOOL"}, "traceloop.span.kind=TOOL", "traceloop.span.kind=tool"),
