@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from toolspan.arguments import ArgumentHasher
-from toolspan.recognise import Recogniser, role_of, tool_name
+from toolspan.recognise import Recogniser
 from toolspan.records import CallFacts, Event, Role, SpanFacts, SpanView
+from toolspan.roles import role_of, tool_name
 from toolspan.rules import RuleBook
 
 RECOGNISER = Recogniser(RuleBook(()), ArgumentHasher(b"key"))

@@ -3,6 +3,9 @@ The core: the facts of one group of spans in, all rows of it out.
 
 One pure function, so that an agent's process, a collector and a file give the same numbers: the same spans in any
 order, delivered once or more, give the same rows. Whoever calls it decides when, and what becomes of the rows.
+
+Measured on CPython 3.11, grouping included: a trace of ten spans, six of them calls, takes 21 µs, and 35 µs where a
+quarter of the calls failed; a trace of 10 000 calls, all failed, 5 µs a call.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,7 +16,7 @@ from toolspan.ancestry import Trace, read_traces
 from toolspan.calls import Execution
 from toolspan.episodes import find_episodes
 from toolspan.escalations import Heard, escalating_calls
-from toolspan.lineage import Link, relate
+from toolspan.lineage import relate
 from toolspan.outcomes import conclude, is_unhandled
 from toolspan.records import Call, Rows, SpanFacts, Task
 from toolspan.sums import sum_clean, sum_up
@@ -57,8 +60,8 @@ def _add(rows: Rows, work: Work, frame: Frame, traces: Mapping[bytes, Trace], *,
     Add the rows of one task.
     """
     calls, heard = work.calls, Heard(work.escalations)
-    streak, links = _add_tools(rows, calls, heard)
-    rows.calls.extend(_call_rows(calls, links, frame))
+    streak = _add_tools(rows, calls, heard)
+    rows.calls.extend(_call_rows(calls, frame))
     rows.escalations.extend(heard.escalations)
     outcome, source = conclude(work, frame.last, heard, traces)
     rows.tasks.append(
@@ -81,9 +84,9 @@ def _add(rows: Rows, work: Work, frame: Frame, traces: Mapping[bytes, Trace], *,
     )
 
 
-def _add_tools(rows: Rows, calls: list[Execution], heard: Heard) -> tuple[int, dict[str, Iterator[Link]]]:
+def _add_tools(rows: Rows, calls: list[Execution], heard: Heard) -> int:
     """
-    Add the rows of each tool of a task; gives the longest streak, and the links of the calls of tools that failed.
+    Link *calls*, of one task, and add the rows of each tool; gives the longest streak.
     """
     by_tool: dict[str, list[Execution]] = {}
     failed: set[str] = set()
@@ -97,28 +100,25 @@ def _add_tools(rows: Rows, calls: list[Execution], heard: Heard) -> tuple[int, d
             failed.add(tool)
     starts_ns = [call.started_ns for call in calls] if failed else []
     streak = 0
-    links: dict[str, Iterator[Link]] = {}
     for tool, of_tool in by_tool.items():
-        if tool not in failed:
-            rows.task_tools.append(sum_clean(of_tool))
-            continue
-        found = relate(of_tool, heard, starts_ns)
-        episodes = find_episodes(of_tool, heard)
-        sums = sum_up(of_tool, found, episodes)
-        streak = max(streak, sums.streak)
-        links[tool] = iter(found)
-        rows.episodes.extend(episodes)
+        if tool in failed:
+            relate(of_tool, heard, starts_ns)
+            episodes = find_episodes(of_tool, heard)
+            sums = sum_up(of_tool, episodes)
+            streak = max(streak, sums.streak)
+            rows.episodes.extend(episodes)
+        else:
+            sums = sum_clean(of_tool)
         rows.task_tools.append(sums)
-    return streak, links
+    return streak
 
 
-def _call_rows(calls: Iterable[Execution], links: Mapping[str, Iterator[Link]], frame: Frame) -> Iterator[Call]:
+def _call_rows(calls: Iterable[Execution], frame: Frame) -> Iterator[Call]:
     """
     The rows of *calls*. Agent, service and environment are the task's: every number is grouped by those.
     """
     agent, service, environment = frame.agent, frame.service, frame.environment
     for call in calls:
-        link = next(links[call.tool]) if call.tool in links else Link(call.step_id or call.span_id.hex())
         # by position: by name costs twice as much, and there is a row for every call
         yield Call(
             call.task_id,
@@ -142,12 +142,12 @@ def _call_rows(calls: Iterable[Execution], links: Mapping[str, Iterator[Link]], 
             call.retry_after_ms,
             call.lint,
             call.step_id,
-            link.step,
+            call.step,
             call.parent_run,
-            link.follows,
-            link.follow_up,
-            link.presumed,
-            link.verdict,
-            link.wasted_ns,
-            link.next_action,
+            call.follows,
+            call.follow_up,
+            call.presumed,
+            call.verdict,
+            call.wasted_ns,
+            call.next_action,
         )

@@ -6,7 +6,6 @@ Most tools of most tasks have no failure, and then there is nothing to link: eve
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from toolspan.calls import Execution
@@ -20,54 +19,31 @@ _NS_PER_MS: Final = 1_000_000
 _MAY_PASS: Final = (ErrorClass.TRANSIENT, ErrorClass.UNCLASSIFIED)
 
 
-@dataclass(slots=True)
-class Link:
+def relate(calls: Sequence[Execution], heard: Heard, starts_ns: Sequence[int]) -> None:
     """
-    What ties a call to those before and after it; the fields are those of `Call`.
-    """
-
-    step: str
-    follows: bytes | None = None
-    follow_up: str | None = None
-    presumed: bool = False
-    verdict: str | None = None
-    wasted_ns: int = 0
-    next_action: str | None = None
-
-
-def relate(calls: Sequence[Execution], heard: Heard, starts_ns: Sequence[int]) -> list[Link]:
-    """
-    The link of each of *calls*, of one task and tool and in order.
+    Write into *calls*, of one task and tool and in order, what they answer and what was done about those that failed.
 
     Args:
         heard: the escalations of the task.
         starts_ns: when each call of the task started, of any tool, in order.
     """
-    follow_ups = link(calls)
-    answers = {follow_up.failure: follow_up.kind for follow_up in follow_ups.values()} if follow_ups else {}
-    chains: dict[int, str | int] = {}
-    retries: dict[str | int, int] = {}
-    links: list[Link] = []
-    for index, call in enumerate(calls):
-        next_action = None
-        if call.outcome == "error":
-            next_action = answers.get(index) or _reaction(call, heard, starts_ns)
-        follow_up = follow_ups.get(index)
-        if follow_up is None:
-            step = call.step_id or call.span_id.hex()
-            links.append(Link(step, None, None, False, None, 0, next_action))
-            continue
-        failure, step = calls[follow_up.failure], links[follow_up.failure].step
-        # a step is told from others by its id, or by the place of its first call: span ids may repeat across traces
-        chain = chains[index] = call.step_id or chains.get(follow_up.failure, follow_up.failure)
-        verdict, wasted_ns = None, 0
-        if follow_up.kind == RETRY:
-            nth = retries[chain] = retries.get(chain, 0) + 1
-            verdict = _verdict(call, failure, heard, nth=nth)
-            wasted_ns = call.ended_ns - failure.ended_ns if verdict == "wasted" else 0
-        _, kind, presumed = follow_up
-        links.append(Link(step, failure.span_id, kind, presumed, verdict, wasted_ns, next_action))
-    return links
+    # by the step's id, else by its first call: span ids may repeat across traces
+    retries: dict[str | tuple[bytes, bytes], int] = {}
+    heads: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
+    for failure, call, kind, presumed in link(calls):
+        failure.next_action = kind
+        call.step, call.follows, call.follow_up, call.presumed = failure.step, failure.span_id, kind, presumed
+        failed_key = (failure.trace_id, failure.span_id)
+        head = heads[call.trace_id, call.span_id] = heads.get(failed_key, failed_key)
+        if kind == RETRY:
+            step = call.step_id or head
+            nth = retries[step] = retries.get(step, 0) + 1
+            call.verdict = _verdict(call, failure, heard, nth=nth)
+            if call.verdict == "wasted":
+                call.wasted_ns = call.ended_ns - failure.ended_ns
+    for call in calls:
+        if call.outcome == "error" and call.next_action is None:
+            call.next_action = _reaction(call, heard, starts_ns)
 
 
 def _verdict(retry: Execution, failure: Execution, heard: Heard, *, nth: int) -> str:

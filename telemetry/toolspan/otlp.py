@@ -17,8 +17,9 @@ from toolspan import conventions as conv
 from toolspan.errors import InputError
 from toolspan.otlp_json import JsonSpan, read_json_spans
 from toolspan.otlp_messages import build_messages
-from toolspan.recognise import EVENT_WANTED, WANTED, Recogniser, Source, source_of
+from toolspan.recognise import Recogniser, Source, source_of
 from toolspan.records import Event, SpanFacts, SpanView
+from toolspan.wanted import EVENT_WANTED, WANTED
 
 TRACE_ID_BYTES: Final = 16
 SPAN_ID_BYTES: Final = 8

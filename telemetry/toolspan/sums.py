@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from toolspan.calls import Execution
-from toolspan.lineage import Link
-from toolspan.links import REWRITE
+from toolspan.links import RETRY, REWRITE
 from toolspan.records import Episode, TaskTool
 from toolspan.taxonomy import ErrorClass
 
@@ -23,15 +22,11 @@ def sum_clean(calls: Sequence[Execution]) -> TaskTool:
     return TaskTool(first.task_id, first.tool, len(calls), 0, 0, 0, 0, 0, 0, 0, steps, 0, 0, 0, 0, 0, 0, 0, None)
 
 
-def sum_up(calls: Sequence[Execution], links: Sequence[Link], episodes: Sequence[Episode]) -> TaskTool:
+def sum_up(calls: Sequence[Execution], episodes: Sequence[Episode]) -> TaskTool:
     """
-    The sums over *calls*, of one task and tool and in order, with their *links* and *episodes*.
+    The sums over *calls*, of one task and tool, in order and linked, with their *episodes*.
     """
-    heads = [call for call, one in zip(calls, links, strict=True) if one.follows is None]
-    retries, recovered, accepted = (0, 0, 0, 0, 0, 0, 0), 0, 0
-    if len(heads) < len(calls):
-        retries = _sum_retries(links)
-        recovered, accepted = _sum_rewrites(calls, links)
+    answers = [call for call in calls if call.follows is not None]
     told = [episode for episode in episodes if episode.closed_ns is not None] if episodes else []
     streak, streak_code = longest_streak(calls)
     first = calls[0]
@@ -39,11 +34,10 @@ def sum_up(calls: Sequence[Execution], links: Sequence[Link], episodes: Sequence
         first.task_id,
         first.tool,
         len(calls),
-        *retries,
-        _count_steps(heads),
+        *(_sum_retries(answers) if answers else (0, 0, 0, 0, 0, 0, 0)),
+        _count_steps(calls),
         [call.error_class for call in calls].count(_VALIDATION),
-        recovered,
-        accepted,
+        *(_sum_rewrites(answers) if answers else (0, 0)),
         len(episodes),
         len(told),
         [episode.retries for episode in told].count(0),
@@ -52,42 +46,42 @@ def sum_up(calls: Sequence[Execution], links: Sequence[Link], episodes: Sequence
     )
 
 
-def _count_steps(heads: Iterable[Execution]) -> int:
+def _count_steps(calls: Iterable[Execution]) -> int:
     """
-    The steps of calls of which none answers another: those given, and one for every call without.
+    The steps of *calls*: those given, and one for every call without that answers none.
     """
     given: set[str] = set()
     own = 0
-    for call in heads:
+    for call in calls:
         if call.step_id:
             given.add(call.step_id)
-        else:
+        elif call.follows is None:
             own += 1
     return len(given) + own
 
 
-def _sum_retries(links: Iterable[Link]) -> tuple[int, int, int, int, int, int, int]:
+def _sum_retries(answers: Iterable[Execution]) -> tuple[int, int, int, int, int, int, int]:
     """
     Retries: all, presumed, then by verdict (allowed, early, over the cap, wasted), and the time wasted.
     """
-    retries = [one for one in links if one.verdict is not None]
-    verdicts = [one.verdict for one in retries]
+    retries = [call for call in answers if call.follow_up == RETRY]
+    verdicts = [call.verdict for call in retries]
     return (
         len(retries),
-        sum(one.presumed for one in retries),
+        sum(call.presumed for call in retries),
         verdicts.count("allowed"),
         verdicts.count("early"),
         verdicts.count("over_cap"),
         verdicts.count("wasted"),
-        sum(one.wasted_ns for one in retries),
+        sum(call.wasted_ns for call in retries),
     )
 
 
-def _sum_rewrites(calls: Sequence[Execution], links: Sequence[Link]) -> tuple[int, int]:
+def _sum_rewrites(answers: Iterable[Execution]) -> tuple[int, int]:
     """
     Rewrites: those that ended `ok`, and those that were no longer a validation failure.
     """
-    rewrites = [call for call, one in zip(calls, links, strict=True) if one.follow_up == REWRITE]
+    rewrites = [call for call in answers if call.follow_up == REWRITE]
     recovered = sum(call.outcome == "ok" for call in rewrites)
     accepted = sum(call.error_class != _VALIDATION for call in rewrites)
     return recovered, accepted

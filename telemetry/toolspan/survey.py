@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, TypeVar
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.arguments import is_unknown
-from toolspan.recognise import convention_of, role_of
 from toolspan.records import CallFacts, Role, SpanFacts, SpanView
+from toolspan.roles import convention_of, role_of
 
 #: Distinct lines of each table; a service has tens, a file of damaged names could have millions.
 MOST_DISTINCT: Final = 500

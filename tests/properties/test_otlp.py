@@ -16,9 +16,10 @@ from toolspan.arguments import ArgumentHasher
 from toolspan.derive import derive
 from toolspan.errors import InputError
 from toolspan.otlp import Decoder
-from toolspan.recognise import WANTED, Recogniser
+from toolspan.recognise import Recogniser
 from toolspan.rules import RuleBook
 from toolspan.taxonomy import ErrorClass
+from toolspan.wanted import WANTED
 
 OUTCOMES: Final = {"ok", "error", "cancelled", "deferred"}
 CLASSES: Final = {str(error_class) for error_class in ErrorClass}
