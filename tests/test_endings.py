@@ -52,6 +52,15 @@ class TestEnding:
 
         assert said(only(*spans)) == ("error", "fatal", "X", "text")
 
+    def test_of_spans_side_by_side_the_one_that_started_first_goes_first(self) -> None:
+        """
+        Whichever ended first.
+        """
+        early = tool("c", "a", (1, 90), failed("fatal", "EARLY"))
+        late = tool("b", "a", (2, 9), failed("fatal", "LATE"))
+
+        assert only(tool("a"), late, early).code == "EARLY"
+
     def test_a_result_that_says_ok_hides_what_is_further_in(self) -> None:
         """
         The tool coped with what failed inside.
@@ -151,8 +160,9 @@ class TestFailedRequest:
 
     def test_the_last_failed_request_names_the_class(self) -> None:
         """
-        Where nothing else does, and last by its end.
+        Where nothing else does; last by its end, then by its start.
         """
+        at_once = (other("y", "b", (1, 9), http_status=409), other("x", "b", (2, 9), http_status=503))
         spans = (
             tool("a", ending=failed()),
             other("x", "a", at=(1, 9), http_status=409),
@@ -160,6 +170,7 @@ class TestFailedRequest:
         )
 
         assert said(only(*spans)) == ("error", "business_rule", "CONFLICT", "child http:409")
+        assert only(tool("b", ending=failed()), *at_once).error_class == "transient"
 
     def test_a_request_never_makes_a_call_fail(self) -> None:
         """

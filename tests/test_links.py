@@ -133,6 +133,25 @@ class TestLinks:
             ("c", "b", "retry", False),
         ]
 
+    def test_only_failures_that_have_ended_can_be_meant(self) -> None:
+        """
+        Of several open ones, and in the very moment in which one ends.
+        """
+        still, ended = tool("a", at=(0, 100), ending=DOWN, args=B), tool("b", at=(1, 10), ending=DOWN)
+
+        assert links(still, ended, tool("c", at=(10, 20))) == [("c", "b", "retry", False)]
+        assert links(still, ended, tool("c", at=(9, 20))) == []
+        assert links(still, ended, tool("c", at=(20, 30), args=None)) == [("c", "b", "retry", True)]
+
+    def test_a_cancelled_repetition_is_no_answer(self) -> None:
+        """
+        The one after it answers the failure, whether one failure is open or two.
+        """
+        cancelled, again = tool("x", at=(50, 60), ending=CANCELLED), tool("y", at=(70, 80))
+
+        assert links(*row((DOWN, A)), cancelled, again) == [("y", "a", "retry", False)]
+        assert links(*row((DOWN, A), (DOWN, B)), cancelled, again) == [("y", "a", "retry", False)]
+
     def test_steps_and_tools_are_apart(self) -> None:
         """
         A failure in one step is not answered by a call in another, nor by another tool.

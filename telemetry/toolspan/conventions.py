@@ -58,8 +58,6 @@ _OWN: Final = (
     "toolspan.task.id",
     "toolspan.step.id",
     "toolspan.task.outcome",
-    "toolspan.error.class",
-    "toolspan.call.outcome",
 )
 
 

@@ -5,11 +5,11 @@ Spans lie in one dictionary per trace rather than in one under (trace id, span i
 most need one small look-up and no key object. Measured on a million spans: 0.24 s against 0.73.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from toolspan.derive import derive
-from toolspan.groups import split_groups
 from toolspan.records import Rows, SpanFacts
 from toolspan.scope import EVERYTHING, Scope, rows_in
 from toolspan.store import AppendResult, DerivedGroup
@@ -71,8 +71,7 @@ class MemoryStore:
         """
         All kept spans of every group that has one of *traces*.
         """
-        wanted = self._joined(traces)
-        return split_groups(span for trace_id in wanted for span in self._spans.get(trace_id, {}).values())
+        return [list(self._spans_of(group)) for group in self._groups(traces)]
 
     def replace_groups(self, groups: Iterable[DerivedGroup], /) -> None:
         """
@@ -117,25 +116,41 @@ class MemoryStore:
     def _derive(self, traces: Iterable[bytes], *, is_settled: bool) -> list[DerivedGroup]:
         groups = [
             DerivedGroup(
-                frozenset(span.trace_id for span in spans),
-                derive(spans, escalation_tools=self._escalation_tools, settled=is_settled),
+                group,
+                derive(self._spans_of(group), escalation_tools=self._escalation_tools, settled=is_settled),
                 is_settled,
             )
-            for spans in self.load_groups(traces)
+            for group in self._groups(traces)
         ]
         self.replace_groups(groups)
         return groups
+
+    def _spans_of(self, group: Iterable[bytes]) -> Iterable[SpanFacts]:
+        return chain.from_iterable(self._spans[trace_id].values() for trace_id in sorted(group))
+
+    def _groups(self, traces: Iterable[bytes]) -> Iterator[frozenset[bytes]]:
+        """
+        The groups that have one of *traces*, as the ids of all their traces, by the smallest.
+        """
+        seen: set[bytes] = set()
+        for trace_id in sorted(trace_id for trace_id in traces if trace_id in self._spans):
+            if trace_id not in self._tasks_of_trace:
+                yield frozenset((trace_id,))
+            elif trace_id not in seen:
+                group = self._joined(trace_id)
+                seen |= group
+                yield frozenset(group)
 
     def _join(self, task_id: str, trace_id: bytes) -> None:
         self._traces_of_task.setdefault(task_id, set()).add(trace_id)
         self._tasks_of_trace.setdefault(trace_id, set()).add(task_id)
 
-    def _joined(self, traces: Iterable[bytes]) -> set[bytes]:
+    def _joined(self, trace_id: bytes) -> set[bytes]:
         """
-        *traces* and all that task ids join to them, through one another too.
+        *trace_id* and all traces that task ids join to it, through one another too.
         """
-        found = set(traces)
-        waiting = [trace_id for trace_id in found if trace_id in self._tasks_of_trace]
+        found = {trace_id}
+        waiting = [trace_id]
         seen: set[str] = set()
         while waiting:
             for task_id in self._tasks_of_trace.get(waiting.pop(), ()):
