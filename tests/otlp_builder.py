@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from toolspan.payloads import is_array, is_object
+from toolspan.evidence.payloads import is_array, is_object
 
 START_NS: Final = 1_777_900_000_000_000_000
 MS: Final = 1_000_000

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolspan.config import load_settings
+from toolspan.evidence.payloads import is_object
 from toolspan.numbers import report
-from toolspan.payloads import is_object
 from toolspan.pipeline import make_decoder, read_files
 from toolspan.records import Rows
 from toolspan.store.memory import MemoryStore

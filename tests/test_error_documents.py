@@ -4,7 +4,13 @@ Error objects state or name a class; envelopes are linted as they are read.
 
 import pytest
 
-from toolspan.error_documents import name_document, name_jsonrpc_document, read_envelope, retry_after_of, to_code
+from toolspan.evidence.error_documents import (
+    name_document,
+    name_jsonrpc_document,
+    read_envelope,
+    retry_after_of,
+    to_code,
+)
 from toolspan.lint import LintFlag
 
 

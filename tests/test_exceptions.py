@@ -4,7 +4,7 @@ Exception types of all languages are looked up by full name, then by last compon
 
 import pytest
 
-from toolspan.exceptions import (
+from toolspan.evidence.exceptions import (
     cause_of,
     exception_texts,
     is_cancellation,
@@ -14,7 +14,7 @@ from toolspan.exceptions import (
     last_component,
     name_exception,
 )
-from toolspan.statuses import Named
+from toolspan.evidence.statuses import Named
 from toolspan.taxonomy import TABLE, Rule
 
 TRACE = """Traceback (most recent call last):

@@ -4,6 +4,7 @@ What the README shows is what happens.
 
 import gzip
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -27,7 +28,7 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
     """
     Run a command of the README with the installed program, at 80 columns as a pipe has them.
     """
-    installed = command.replace(".venv/bin/", f"{SCRIPTS}/")
+    installed = command.replace(".venv/bin/", f"{shlex.quote(str(SCRIPTS))}/")
     return subprocess.run(["bash", "-c", installed], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 

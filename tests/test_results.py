@@ -4,7 +4,7 @@ A result is opened through known wrappers, and stops being our business where it
 
 import pytest
 
-from toolspan.results import is_plain, read_result
+from toolspan.evidence.results import is_plain, read_result
 
 FAILURE = '{"ok": false, "error": {"code": "SLOT_TAKEN", "class": "business_rule"}}'
 ESCAPED = FAILURE.replace('"', '\\"')

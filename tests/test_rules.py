@@ -5,6 +5,7 @@ The user's rules: which calls each condition covers, and what a hit says.
 import pytest
 
 from toolspan.errors import ConfigError
+from toolspan.evidence.statuses import Named
 from toolspan.rules import (
     MAX_SEARCHED_CHARS,
     Condition,
@@ -13,7 +14,6 @@ from toolspan.rules import (
     RuleBook,
     RuleHit,
 )
-from toolspan.statuses import Named
 from toolspan.taxonomy import ErrorClass
 
 

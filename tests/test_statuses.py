@@ -4,7 +4,7 @@ What protocols state is looked up in the table; values that it does not know nam
 
 import pytest
 
-from toolspan.statuses import (
+from toolspan.evidence.statuses import (
     REASON_PHRASES,
     Named,
     name_grpc,

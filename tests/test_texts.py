@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from toolspan.exceptions import name_exception
-from toolspan.phrases import words_of
-from toolspan.statuses import Named
+from toolspan.evidence.exceptions import name_exception
+from toolspan.evidence.phrases import words_of
+from toolspan.evidence.statuses import Named
+from toolspan.evidence.texts import read_form, read_text
 from toolspan.taxonomy import TABLE, Rule
-from toolspan.texts import read_form, read_text
 
 DATA = Path(__file__).parent / "data"
 

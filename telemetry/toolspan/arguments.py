@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, cast
 
-from toolspan.payloads import is_array, is_object, parse
+from toolspan.evidence.payloads import is_array, is_object, parse
 
 #: Keys under which a wrapper holds the arguments, by what tells it is that wrapper.
 _RUN_INPUT: Final = "input_str"  # OpenLLMetry on LangChain: {input_str, tags, metadata, inputs, kwargs}

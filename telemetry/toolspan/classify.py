@@ -13,15 +13,15 @@ from typing import Final
 
 from toolspan import attributes as attr
 from toolspan.conventions import DEFERRALS, FAILURE_FLAGS
-from toolspan.error_documents import MAX_FIELD_CHARS, read_envelope, retry_after_of, to_retry_after
 from toolspan.evidence import Evidence, Finding, exception_of, findings, gather
-from toolspan.exceptions import is_wrapper
-from toolspan.fields import field_in_text
-from toolspan.payloads import is_array, is_object
+from toolspan.evidence.error_documents import MAX_FIELD_CHARS, read_envelope, retry_after_of, to_retry_after
+from toolspan.evidence.exceptions import is_wrapper
+from toolspan.evidence.fields import field_in_text
+from toolspan.evidence.payloads import is_array, is_object
+from toolspan.evidence.results import ResultReading, is_clean_success, is_plain, read_result
+from toolspan.evidence.statuses import Named
 from toolspan.records import Judgement, SpanView
-from toolspan.results import ResultReading, is_clean_success, is_plain, read_result
 from toolspan.rules import FailureEvidence, RuleBook, RuleHit
-from toolspan.statuses import Named
 from toolspan.taxonomy import REJECTED_CODE, ErrorClass
 
 OK: Final = Judgement()

@@ -15,8 +15,8 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from toolspan.error_documents import to_code
 from toolspan.errors import ConfigError
+from toolspan.evidence.error_documents import to_code
 from toolspan.numbers import DEFAULT_TARGETS
 from toolspan.positions import Place, key_lines
 from toolspan.rules import GRPC_CODES, Condition, EvidenceRule, RuleBook, compile_pattern, grpc_name

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolspan import conventions as conv
-from toolspan.payloads import is_object, parse
+from toolspan.evidence.payloads import is_object, parse
+from toolspan.evidence.results import read_result
 from toolspan.records import SpanView
-from toolspan.results import read_result
 
 _CALL_ID_HINT: Final = "tool_call_id"
 #: A model may invent an id; what is longer than this is none.

@@ -12,15 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Final
 
-from toolspan.ancestry import Trace, read_traces
-from toolspan.calls import Execution
-from toolspan.episodes import find_episodes
-from toolspan.escalations import Heard, escalating_calls
-from toolspan.lineage import relate
-from toolspan.outcomes import conclude, is_unhandled
+from toolspan.derivation.ancestry import Trace, read_traces
+from toolspan.derivation.calls import Execution
+from toolspan.derivation.episodes import find_episodes
+from toolspan.derivation.escalations import Heard, escalating_calls
+from toolspan.derivation.lineage import relate
+from toolspan.derivation.outcomes import conclude, is_unhandled
+from toolspan.derivation.sums import sum_clean, sum_up
+from toolspan.derivation.tasks import Frame, Work, find_work, frame_of, measure_unseen
 from toolspan.records import Call, Rows, SpanFacts, Task
-from toolspan.sums import sum_clean, sum_up
-from toolspan.tasks import Frame, Work, find_work, frame_of, measure_unseen
 
 _CALL_ORDER: Final = attrgetter("started_ns", "trace_id", "span_id")
 _TASK_ORDER: Final = attrgetter("started_ns", "task_id")

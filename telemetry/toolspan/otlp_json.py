@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from toolspan.errors import InputError
-from toolspan.payloads import is_array, is_object
+from toolspan.evidence.payloads import is_array, is_object
 from toolspan.records import Event, SpanView
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

@@ -13,8 +13,8 @@ from toolspan import conventions as conv
 from toolspan.arguments import ArgumentHasher
 from toolspan.classify import OK, Classifier
 from toolspan.contents import arguments_of, call_id_of, count, first_text, result_of, text_of
+from toolspan.evidence.results import is_plain
 from toolspan.records import CallFacts, EscalationFacts, Judgement, Marks, Role, SpanFacts, SpanView
-from toolspan.results import is_plain
 from toolspan.roles import (
     LOOKALIKE_TOOLS,
     MAX_NAME_CHARS,

@@ -9,7 +9,7 @@ from typing import Final
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.contents import count
-from toolspan.payloads import is_array, is_object, parse
+from toolspan.evidence.payloads import is_array, is_object, parse
 from toolspan.records import Role, SpanView
 
 #: A model may invent a tool name; what is longer than this is none.

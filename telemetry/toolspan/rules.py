@@ -18,10 +18,10 @@ from fnmatch import translate
 from types import MappingProxyType
 from typing import NamedTuple
 
-from toolspan.error_documents import to_code
 from toolspan.errors import ConfigError
-from toolspan.exceptions import last_component, name_exception
-from toolspan.statuses import Named, name_grpc, name_http, name_jsonrpc, name_sqlstate
+from toolspan.evidence.error_documents import to_code
+from toolspan.evidence.exceptions import last_component, name_exception
+from toolspan.evidence.statuses import Named, name_grpc, name_http, name_jsonrpc, name_sqlstate
 from toolspan.taxonomy import ErrorClass
 
 #: How much of a text a pattern sees; see above.

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.literal import Literal, is_unhandled, key_of
 from tests.literal_trees import Forest
 from tests.span_trees import groups, lone_runs
-from toolspan.ancestry import read_traces
+from toolspan.derivation.ancestry import read_traces
+from toolspan.derivation.units import find_units
 from toolspan.derive import derive
 from toolspan.groups import split_groups
 from toolspan.records import Role, Rows, SpanFacts
-from toolspan.units import find_units
 
 #: Every example is a forest of up to 12 spans: 100 take about a second.
 laws = settings(max_examples=100, deadline=None)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from toolspan.exceptions import cause_of, exception_texts, last_component, name_exception
-from toolspan.phrases import find_phrase, words_of
-from toolspan.statuses import name_grpc, name_http, name_http_reason, name_oauth, name_sqlstate
+from toolspan.evidence.exceptions import cause_of, exception_texts, last_component, name_exception
+from toolspan.evidence.phrases import find_phrase, words_of
+from toolspan.evidence.statuses import name_grpc, name_http, name_http_reason, name_oauth, name_sqlstate
+from toolspan.evidence.texts import read_form, read_text
 from toolspan.taxonomy import CLASSES, TABLE
-from toolspan.texts import read_form, read_text
 
 DATA = Path(__file__).parent.parent / "data"
 PRINTED = [json.loads(line)["text"] for line in (DATA / "error_texts.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -10,22 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from toolspan.ancestry import ToolSpan, Trace, read_traces
 from toolspan.arguments import ArgumentHasher
-from toolspan.attempts import merge_same_calls
-from toolspan.calls import CALL_ENDS, Execution, find_executions
 from toolspan.cli._options import Source
 from toolspan.cli._text import inert
 from toolspan.config import Settings, load_settings
-from toolspan.order import by_end
+from toolspan.derivation.ancestry import ToolSpan, Trace, read_traces
+from toolspan.derivation.attempts import merge_same_calls
+from toolspan.derivation.calls import CALL_ENDS, Execution, find_executions
+from toolspan.derivation.order import by_end
+from toolspan.derivation.units import find_units
+from toolspan.evidence.statuses import name_http
 from toolspan.otlp import SeenSpan
 from toolspan.pipeline import make_decoder, read_files
 from toolspan.recognise import Recogniser
 from toolspan.records import Call, Judgement, Rows, SpanFacts, SpanView
-from toolspan.statuses import name_http
 from toolspan.store.memory import MemoryStore
 from toolspan.taxonomy import MODEL_RETRY_CODE, ErrorClass
-from toolspan.units import find_units
 from toolspan.windows import format_time, milliseconds
 
 SpanKey = tuple[bytes, bytes]

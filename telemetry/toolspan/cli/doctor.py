@@ -28,8 +28,8 @@ from toolspan.cli._tables import open_console
 from toolspan.cli._text import counted
 from toolspan.config import Settings, load_settings
 from toolspan.diagnosis import Diagnosis, Examined, Finding, Severity, diagnose
+from toolspan.evidence.payloads import is_array, is_object
 from toolspan.otlp import Decoded, Decoder, SeenSpan
-from toolspan.payloads import is_array, is_object
 from toolspan.pipeline import Intake, read_files
 from toolspan.recognise import Recogniser
 from toolspan.records import Rows

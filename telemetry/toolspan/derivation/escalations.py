@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
-from toolspan.ancestry import Place, Trace
-from toolspan.calls import Execution
+from toolspan.derivation.ancestry import Place, Trace
+from toolspan.derivation.calls import Execution
 from toolspan.records import Escalation
 
 _AT_NS = attrgetter("at_ns")

@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from toolspan.calls import Execution
-from toolspan.escalations import Heard
-from toolspan.links import RETRY, link
+from toolspan.derivation.calls import Execution
+from toolspan.derivation.escalations import Heard
+from toolspan.derivation.links import RETRY, link
 from toolspan.taxonomy import ErrorClass
 
 _NS_PER_MS: Final = 1_000_000

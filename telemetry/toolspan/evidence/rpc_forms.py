@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from toolspan.statuses import Named, name_grpc, name_jsonrpc, name_rule, name_sqlstate, rules_of
+from toolspan.evidence.statuses import Named, name_grpc, name_jsonrpc, name_rule, name_sqlstate, rules_of
 from toolspan.taxonomy import TABLE
 
 _AWS: Final = rules_of("aws")

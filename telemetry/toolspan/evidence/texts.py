@@ -18,12 +18,12 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from toolspan.exception_forms import find_type
-from toolspan.exceptions import exception_texts
-from toolspan.http_forms import find_http
-from toolspan.phrases import find_phrase
-from toolspan.rpc_forms import find_code
-from toolspan.statuses import Named
+from toolspan.evidence.exception_forms import find_type
+from toolspan.evidence.exceptions import exception_texts
+from toolspan.evidence.http_forms import find_http
+from toolspan.evidence.phrases import find_phrase
+from toolspan.evidence.rpc_forms import find_code
+from toolspan.evidence.statuses import Named
 
 # What is looked at of a long text: an error says what it is at its beginning, a stack trace at its end. The longest
 # texts seen of real frameworks, repr and traceback in one, have 5 000 characters.

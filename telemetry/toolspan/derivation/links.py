@@ -13,7 +13,7 @@ them: a call looks at one failure, not at all that are open (10 000 calls that a
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from toolspan.calls import Execution, key_id
+from toolspan.derivation.calls import Execution, key_id
 from toolspan.taxonomy import ErrorClass
 
 RETRY: Final = "retry"

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 from toolspan import attributes as attr
 from toolspan.conventions import DEFERRALS, FAILURE_FLAGS
-from toolspan.error_documents import name_document, name_jsonrpc_document, read_envelope, state, to_class
-from toolspan.exceptions import (
+from toolspan.evidence.error_documents import name_document, name_jsonrpc_document, read_envelope, state, to_class
+from toolspan.evidence.exceptions import (
     cause_of,
     is_cancellation,
     is_deferral,
@@ -28,10 +28,10 @@ from toolspan.exceptions import (
     is_wrapper,
     name_exception,
 )
+from toolspan.evidence.results import ResultReading
+from toolspan.evidence.statuses import Named, name_grpc, name_http, name_http_reason, name_jsonrpc, name_sqlstate
+from toolspan.evidence.texts import read_form, read_text
 from toolspan.records import Event, SpanView
-from toolspan.results import ResultReading
-from toolspan.statuses import Named, name_grpc, name_http, name_http_reason, name_jsonrpc, name_sqlstate
-from toolspan.texts import read_form, read_text
 
 _DIRECT_CAUSE: Final = "The above exception was the direct cause of the following exception:"
 _MAX_CAUSES: Final = 8

@@ -7,7 +7,7 @@ Only the forms that Python and pydantic print; a name is kept, never the value t
 import re
 from typing import Final
 
-from toolspan.error_documents import MAX_FIELD_CHARS
+from toolspan.evidence.error_documents import MAX_FIELD_CHARS
 
 _FORMS: Final = (
     # pydantic: "1 validation error for search_flights\\ndate\\n  Field required […]"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from toolspan.calls import Execution
-from toolspan.escalations import Heard, is_itself
+from toolspan.derivation.calls import Execution
+from toolspan.derivation.escalations import Heard, is_itself
 from toolspan.records import Episode, Escalation
 from toolspan.taxonomy import ErrorClass
 

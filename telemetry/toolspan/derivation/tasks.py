@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from toolspan.ancestry import Trace
-from toolspan.attempts import merge_same_calls
-from toolspan.calls import Execution, find_executions
-from toolspan.escalations import escalations_seen
-from toolspan.order import by_end, by_start
+from toolspan.derivation.ancestry import Trace
+from toolspan.derivation.attempts import merge_same_calls
+from toolspan.derivation.calls import Execution, find_executions
+from toolspan.derivation.escalations import escalations_seen
+from toolspan.derivation.order import by_end, by_start
 from toolspan.records import Escalation, Marks, SpanFacts
 
 _NO_MARKS: Final = Marks()

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
-from toolspan.ancestry import Place, ToolSpan, Trace
-from toolspan.endings import judge_unit
-from toolspan.order import by_end
+from toolspan.derivation.ancestry import Place, ToolSpan, Trace
+from toolspan.derivation.endings import judge_unit
+from toolspan.derivation.order import by_end
+from toolspan.derivation.units import find_units
 from toolspan.records import CallFacts, Marks, SpanFacts
-from toolspan.units import find_units
 
 #: An args hash begins with the id of its key, this long; hashes of different keys cannot be compared.
 KEY_ID_CHARS: Final = 4

@@ -10,10 +10,10 @@ by the tool does; it never makes a call fail.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from toolspan.ancestry import ToolSpan
-from toolspan.order import by_end
+from toolspan.derivation.ancestry import ToolSpan
+from toolspan.derivation.order import by_end
+from toolspan.evidence.statuses import name_http
 from toolspan.records import Judgement, SpanFacts
-from toolspan.statuses import name_http
 from toolspan.taxonomy import MODEL_RETRY_CODE, REJECTED_CODE, UNCLASSIFIED_CODE, ErrorClass
 
 _SETTLED_OTHERWISE: Final = ("cancelled", "deferred")

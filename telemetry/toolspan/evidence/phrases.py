@@ -10,7 +10,7 @@ itself, and an expression from which none can be taken is always searched.
 import re
 from typing import Final
 
-from toolspan.statuses import Named, name_rule, rules_of
+from toolspan.evidence.statuses import Named, name_rule, rules_of
 from toolspan.taxonomy import TABLE
 
 #: Shorter words are in every text.

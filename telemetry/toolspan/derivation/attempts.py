@@ -8,8 +8,8 @@ call id. Servers that number calls anew each turn reuse it, too, so differing ar
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from toolspan.calls import CALL_ENDS, CALL_ORDER, Execution, key_id
-from toolspan.endings import join_flags
+from toolspan.derivation.calls import CALL_ENDS, CALL_ORDER, Execution, key_id
+from toolspan.derivation.endings import join_flags
 
 
 def merge_same_calls(executions: list[Execution]) -> list[Execution]:

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from toolspan.statuses import Named, name_rule
+from toolspan.evidence.statuses import Named, name_rule
 from toolspan.taxonomy import TABLE
 
 # Raised by a framework around what the tool raised; they say nothing of their own. Comments name who raises them.

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from toolspan.evidence.payloads import is_array, is_object
+from toolspan.evidence.statuses import Named, name_grpc, name_http, name_jsonrpc, name_oauth
 from toolspan.lint import LintFlag
-from toolspan.payloads import is_array, is_object
-from toolspan.statuses import Named, name_grpc, name_http, name_jsonrpc, name_oauth
 from toolspan.taxonomy import CLASSES, UNCLASSIFIED_CODE
 
 #: AIP-193's rule for a reason.

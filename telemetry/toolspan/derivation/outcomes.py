@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from toolspan.ancestry import Trace
-from toolspan.calls import CALL_ENDS, Execution
-from toolspan.escalations import Heard, is_itself
-from toolspan.order import by_end
+from toolspan.derivation.ancestry import Trace
+from toolspan.derivation.calls import CALL_ENDS, Execution
+from toolspan.derivation.escalations import Heard, is_itself
+from toolspan.derivation.order import by_end
+from toolspan.derivation.tasks import Work
 from toolspan.records import Escalation, SpanFacts
-from toolspan.tasks import Work
 from toolspan.taxonomy import ErrorClass
 
 _OUTCOMES: Final = frozenset(("resolved", "unresolved", "escalated"))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
-from toolspan.payloads import is_array, is_object, parse, parse_literal
+from toolspan.evidence.payloads import is_array, is_object, parse, parse_literal
 
 MAX_DEPTH: Final = 8
 MAX_ITEMS: Final = 16

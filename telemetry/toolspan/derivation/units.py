@@ -10,7 +10,7 @@ but `jsonrpc.request.id`, which one side may leave out and every session counts 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from toolspan.ancestry import Place, ToolSpan, Trace
+from toolspan.derivation.ancestry import Place, ToolSpan, Trace
 
 #: The tool spans above a span that belong to its call, nearest first, by span id.
 Chains: TypeAlias = dict[bytes, list[ToolSpan]]

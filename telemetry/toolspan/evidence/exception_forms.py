@@ -10,8 +10,8 @@ import re
 from itertools import chain
 from typing import Final
 
-from toolspan.exceptions import name_exception
-from toolspan.statuses import Named
+from toolspan.evidence.exceptions import name_exception
+from toolspan.evidence.statuses import Named
 
 # a word that may be a type, and the sign that it is one: `: `, `('`, `(1`, `()`, `(Other(`, ` - ` (strands), `>`
 # (tenacity: "raised ReadTimeout>"), `)` (SQLAlchemy: "(psycopg.errors.UniqueViolation) …"), the end of the line.

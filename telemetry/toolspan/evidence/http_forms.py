@@ -15,7 +15,7 @@ between 400 and 599, from left to right: the first is nearest to what failed, la
 import re
 from typing import Final
 
-from toolspan.statuses import REASON_PHRASES, Named, name_http, name_http_reason
+from toolspan.evidence.statuses import REASON_PHRASES, Named, name_http, name_http_reason
 
 #: How far before a number its words are looked for; the longest frame has 45 characters.
 _BEFORE_CHARS: Final = 64

@@ -5,8 +5,8 @@ What one task did with one tool, summed: the row from which the three numbers ar
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from toolspan.calls import Execution
-from toolspan.links import RETRY, REWRITE
+from toolspan.derivation.calls import Execution
+from toolspan.derivation.links import RETRY, REWRITE
 from toolspan.records import Episode, TaskTool
 from toolspan.taxonomy import ErrorClass
 

@@ -1,0 +1,7 @@
+"""
+`python -m toolspan` is the command line.
+"""
+
+from toolspan.cli import main
+
+main()
