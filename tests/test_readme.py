@@ -3,6 +3,7 @@ What the README shows is what happens.
 """
 
 import gzip
+import json
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from toolspan.config import load_settings
+from toolspan.evidence.error_documents import read_envelope
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -62,6 +64,27 @@ def test_the_first_screen_is_what_the_command_prints() -> None:
     result = run(command.rpartition("&&")[2])
 
     assert shown == result.stdout
+
+
+def test_the_shown_script_writes_a_file_that_is_read(tmp_path: Path) -> None:
+    """The Python of the README exports a file, and the report finds its call."""
+    (script,) = blocks("python")
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=60)
+
+    result = run(f"cd {shlex.quote(str(tmp_path))} && .venv/bin/toolspan calls mine.pb")
+
+    call = json.loads(result.stdout)
+    assert ("refund", "permission", "NOT_ALLOWED") == (call["tool"], call["class"], call["code"])
+
+
+def test_the_shown_envelope_breaks_no_rule() -> None:
+    """What the README shows as an envelope is one."""
+    (envelope,) = blocks("json")
+
+    reading = read_envelope(json.loads(envelope))
+
+    assert 0 == reading.lint
+    assert reading.named is not None
 
 
 def test_the_shown_configuration_is_accepted(tmp_path: Path) -> None:
