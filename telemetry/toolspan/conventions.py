@@ -8,6 +8,8 @@ conventions, and what the frameworks were seen to emit.
 
 from typing import Final, NamedTuple
 
+from toolspan import attributes as attr
+
 
 class Marker(NamedTuple):
     """
@@ -44,21 +46,17 @@ RUN_MARKERS: Final = (
     _marker(OPERATION, "invoke_agent invoke_workflow", "GenAI"),
     _marker(OPENINFERENCE_KIND, "AGENT", "OpenInference"),
     _marker(TRACELOOP_KIND, "workflow agent", "OpenLLMetry"),
-    _marker("toolspan.kind", "task", "toolspan"),
+    _marker(attr.KIND, attr.KIND_TASK, "toolspan"),
     _marker(LANGFUSE_KIND, "agent", "Langfuse"),
 )
 
 ESCALATION_MARKERS: Final = (
-    _marker("toolspan.kind", "escalation", "toolspan"),
+    _marker(attr.KIND, attr.KIND_ESCALATION, "toolspan"),
     _marker(MCP_METHOD, "elicitation/create", "MCP"),
 )
 
 #: Attributes of ours that matter on any span.
-_OWN: Final = (
-    "toolspan.task.id",
-    "toolspan.step.id",
-    "toolspan.task.outcome",
-)
+_OWN: Final = (attr.TASK_ID, attr.STEP_ID, attr.TASK_OUTCOME)
 
 
 def gate() -> list[tuple[str, frozenset[str]]]:
