@@ -67,6 +67,13 @@ class TestHelp:
 
         assert run_process(code).stderr == "set()\n"
 
+    @pytest.mark.parametrize("name", ["report", "quality", "calls", "doctor"])
+    def test_no_option_is_shown_that_only_says_no(self, toolspan: Cli, name: str) -> None:
+        """
+        `--store` is answered, and not advertised before there are stores.
+        """
+        assert "--store" not in toolspan(name, "--help").out
+
     def test_nothing_asked_is_answered_with_help_and_exit_2(self, toolspan: Cli) -> None:
         """
         On standard error: a script whose command is an empty variable must not go on.
@@ -97,10 +104,7 @@ class TestErrors:
                 ["quality", "--store", "x.duckdb"],
                 "toolspan: --store is not in this build, which reads files only; give OTLP files instead.\n",
             ),
-            (
-                ["report", "no.pb"],
-                "toolspan: Invalid value for '[FILE]...': File 'no.pb' does not exist. (See toolspan report --help.)\n",
-            ),
+            (["report", "no.pb"], "toolspan: File 'no.pb' does not exist.\n"),
         ],
     )
     def test_are_one_line_that_says_what_to_do(self, toolspan: Cli, args: list[str], expected: str) -> None:
@@ -147,6 +151,38 @@ class TestErrors:
 
         assert (2, 1) == (result.status, result.err.count("\n"))
         assert "missing.toml" in result.err
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only some systems have a device that is always full")
+    @pytest.mark.parametrize("output", ["jsonl", "table"])
+    def test_a_full_disk_is_named(self, tmp_path: Path, output: str) -> None:
+        """
+        Once, with where: the interpreter does not complain again at its exit.
+        """
+        code = "import toolspan.cli as c, sys; c.main(sys.argv[1:])"
+
+        with Path("/dev/full").open("w") as full:
+            result = subprocess.run(
+                [sys.executable, "-c", code, "calls", str(scene(tmp_path)), "--format", output],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+                timeout=60,
+            )
+
+        assert (2, b"toolspan: standard output: No space left on device.\n") == (result.returncode, result.stderr)
+
+    def test_all_end_with_a_full_stop(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        Wherever they come from.
+        """
+        errors = [
+            toolspan("report", "--config", tmp_path / "no.toml", scene(tmp_path)).err,
+            toolspan("report", tmp_path).err,
+            toolspan("report", scene(tmp_path), "--since=2026-99-01").err,
+            toolspan("report", scene(tmp_path), "--by=x").err,
+        ]
+
+        assert [".\n", ".\n", ".\n", ".)"] == [error[-2:] for error in errors[:3]] + [errors[3][-3:-1]]
 
     def test_debug_shows_where_an_error_comes_from(self, tmp_path: Path) -> None:
         """

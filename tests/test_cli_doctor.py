@@ -75,7 +75,7 @@ class TestNothingToRead:
         [
             (b"", "empty", "The input holds no spans"),
             (b'{"resourceSpans": []}\n', "empty", "1 request, and no span in any"),
-            (b'{"resourceLogs": []}\n', "rejected", "By reason: logs (1)"),
+            (b'{"resourceLogs": []}\n', "rejected", "holds OTLP logs, not spans"),
             (b"hello\n", "rejected", "is text, but no OTLP"),
         ],
     )
@@ -97,7 +97,7 @@ class TestNothingToRead:
         [finding] = document(toolspan, path)["findings"]
 
         assert ("rejected", "weakens") == (finding["key"], finding["severity"])
-        assert "spans.jsonl line 1: 1 span(s) rejected: trace id is not 16 bytes, or zero." in finding["seen"]
+        assert "spans.jsonl line 1: 1 span rejected: trace id is not 16 bytes, or zero." in finding["seen"]
         assert "32" not in finding["seen"]
         assert "16 bytes" in finding["change"][0]
 
@@ -236,6 +236,37 @@ class TestTable:
             "checked arguments known in 4 of 4 calls, a result recorded on 1 of 1 tool span that ended ok,"
             " the span found of 1 of 1 task, no sign of sampling, clocks agree." in " ".join(result.out.split())
         )
+
+    @pytest.mark.parametrize("scope", ["tests", "semantic_kernel.functions", "x" * 200])
+    def test_no_line_of_a_pipe_is_longer_than_eighty(self, toolspan: Cli, tmp_path: Path, scope: str) -> None:
+        """Neither the census nor a setting's name, which stays whole as long as it can."""
+        spans = [build.tool_span(1, "t" * 90), build.span(2, {"tool.name": "y" * 300}, name="running tool")]
+        path = tmp_path / "spans.jsonl"
+        path.write_bytes(build.json_line(spans, scope=scope))
+
+        lines = toolspan("doctor", path).out.splitlines()
+
+        assert max(map(len, lines)) <= 80
+        if scope.startswith("semantic"):
+            assert any("SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true" in it for it in lines)
+
+    @pytest.mark.parametrize(("silent", "said"), [(0, False), (1, True), (2, False)])
+    def test_says_of_a_share_that_is_no_finding_from_when_it_is_one(
+        self, toolspan: Cli, tmp_path: Path, silent: int, said: bool
+    ) -> None:
+        """One failure of ten without a class is below the threshold, two are a finding."""
+        spans = [build.run_span(1, end_ms=1000)]
+        for place in range(10):
+            message = "" if place < silent else "503 Service Unavailable"
+            spans.append(build.tool_span(10 + place, "search", parent=1, status=2, message=message))
+
+        out = " ".join(toolspan("doctor", write(tmp_path / "spans.jsonl", spans)).out.split())
+
+        told = (
+            "10 % of all failures are unclassified, most of them search's, below the 20 % that doctor calls a finding."
+        )
+        assert said == (told in out)
+        assert (silent == 2) == ("Failures name no class" in out)
 
     def test_a_name_cannot_act_on_the_terminal(self, toolspan: Cli, tmp_path: Path) -> None:
         """Names of spans and scopes come from anywhere."""

@@ -128,7 +128,7 @@ retries/task: mean and p95 of resolved tasks; recovered: validation failures; at
         below = out.splitlines()[5]
         assert re.findall(r"\(.*?\)", below) == ["(50 %)", "(100 %)"]
         assert "(unclassified): " in out
-        assert "(presumed): " in out
+        assert "(presumed): links that rest on unknown arguments; `toolspan doctor FILE` says how to " in out
 
     def test_a_long_list_ends_with_how_many_more(self, toolspan: Cli, tmp_path: Path) -> None:
         """
@@ -167,11 +167,11 @@ retries/task: mean and p95 of resolved tasks; recovered: validation failures; at
 
     def test_the_window_is_said(self, toolspan: Cli, tmp_path: Path) -> None:
         """
-        As it was understood, in UTC.
+        As it was understood, in UTC, to the second.
         """
         out = toolspan("report", scene(tmp_path), "--since", "2026-01-01", "--until", "2027-01-01").out
 
-        assert "\nended from 2026-01-01T00:00:00.000000000Z before 2027-01-01T00:00:00.000000000Z\n" in out
+        assert "\nended from 2026-01-01T00:00:00Z before 2027-01-01T00:00:00Z\n" in out
 
 
 class TestNothing:
@@ -189,10 +189,10 @@ class TestNothing:
         [
             ("--tool=serch_flights", "No call of the tool 'serch_flights'; did you mean 'search_flights'?\n"),
             ("--tool=zzz", "No call of the tool 'zzz'; 2 other tools were called.\n"),
-            (
-                "--agent=zzz",
-                "No tool calls in this window and with these filters; without them there are 4.\n",
-            ),
+            ("--agent=zzz", "No task of the agent 'zzz'; there are 'trip_desk'.\n"),
+            ("--agent=trip_dsk", "No task of the agent 'trip_dsk'; did you mean 'trip_desk'?\n"),
+            ("--service=travel", "No task of the service 'travel'; did you mean 'travel-agent'?\n"),
+            ("--environment=prod", "No task of the environment 'prod'; there are ''.\n"),
             (
                 "--until=2001-01-01",
                 "No tool calls in this window and with these filters; without them there are 4.\n",
@@ -308,15 +308,16 @@ class TestReading:
 
     def test_a_file_of_rubbish_is_not_said_line_by_line(self, toolspan: Cli, tmp_path: Path) -> None:
         """
-        The first few problems, then how many more.
+        The reason once, with how many spans it cost.
         """
         rejected = [{**build.tool_span(2), "traceId": "00" * 16} for _ in range(30)]
         file = tmp_path / "s.jsonl"
         file.write_bytes(b"".join(build.json_line([span]) for span in rejected))
 
-        lines = toolspan("report", file).err.splitlines()
+        said = toolspan("report", file).err.splitlines()[0]
 
-        assert (11, "toolspan: and 20 problems more like these.") == (len(lines), lines[-1])
+        reason = "30 spans rejected: trace id is not 16 bytes, or zero (30 times, first in line 1)."
+        assert f"toolspan: {file}: {reason}" == said
 
     def test_a_conflict_is_said(self, toolspan: Cli, tmp_path: Path) -> None:
         """

@@ -304,6 +304,24 @@ class TestTasks:
         assert "in desk." in the("service_without_calls", healthy(tasks=tasks)).seen
 
 
+class TestErrorLikeResults:
+    def test_are_counted_per_tool_with_both_ways_out(self) -> None:
+        """The tool with the most first, its spans of all scopes together."""
+        examined = healthy()
+        examined.survey.tools = {
+            ("a", "x"): ToolUse(spans=9, answered=8, results=8, error_like=1),
+            ("b", "x"): ToolUse(spans=9, answered=8, results=8, error_like=2),
+            ("b", "y"): ToolUse(spans=9, answered=8, results=8, error_like=3),
+        }
+
+        finding = the("error_like", examined)
+
+        assert finding.title == "Results look like errors but count as successes"
+        assert finding.seen == "They begin with an error: b (5 of 16 ok), a (1 of 8 ok)."
+        assert "ok: false" in finding.change[0]
+        assert '[[rule]], tool = "b", result = "^Error"' in finding.change[1]
+
+
 class TestTransport:
     def test_sampling_lost_attributes_and_clocks_are_found(self) -> None:
         """Each with its own remedy."""
@@ -336,7 +354,7 @@ _SCOPES = st.sampled_from(("", "pydantic-ai", "openinference.instrumentation.hay
         near_misses=st.dictionaries(st.builds(NearMiss, _SCOPES), st.builds(Tally, st.just("x"), _COUNTS)),
         tools=st.dictionaries(
             st.tuples(st.just("search"), _SCOPES),
-            st.builds(ToolUse, *([_COUNTS] * 8)),
+            st.builds(ToolUse, *([_COUNTS] * 9)),
         ),
         dropped=_COUNTS,
         backwards=_COUNTS,

@@ -13,9 +13,9 @@ from tests import otlp_builder as build
 from toolspan import survey as surveys
 from toolspan.arguments import ArgumentHasher
 from toolspan.groups import split_groups
-from toolspan.otlp import Decoder, SeenSpan
+from toolspan.otlp import Decoder
 from toolspan.recognise import Recogniser
-from toolspan.records import SpanFacts
+from toolspan.records import SeenSpan, SpanFacts
 from toolspan.rules import RuleBook
 from toolspan.survey import Entry, Kind, NearMiss, Shape, Survey, ToolUse, measure
 
@@ -179,6 +179,43 @@ class TestToolUse:
         survey = survey_of([build.tool_span(1, "a", events=events)])
 
         assert {("a", "tests"): ToolUse(spans=1, answered=1, results=1)} == survey.tools
+
+    @pytest.mark.parametrize(
+        ("result", "expected"),
+        [
+            ("Error: no such airport", 1),
+            ("error: no such airport", 1),
+            ("Exception in worker", 1),
+            ("Traceback (most recent call last)", 1),
+            ("Failed to fetch", 1),
+            (" Error", 1),
+            ('{"error": "boom"}', 1),
+            ('{"error": "boom", "status": 1}', 1),
+            ('[{"type": "text", "text": "Error: x"}]', 1),
+            ('{"kwargs": {"content": "Failed to get", "tool_call_id": "1", "type": "tool"}}', 1),
+            ("No Error", 0),
+            ("Errors and how to avoid them", 0),
+            ("Exceptional service", 0),
+            ('{"error": null}', 0),
+            ('{"error": ""}', 0),
+            ('{"items": [], "error": "boom"}', 0),
+            ('{"ok": true, "data": "Error: x"}', 0),
+            ('[{"title": "Error budgets", "id": 1}]', 0),
+            ("42", 0),
+        ],
+    )
+    def test_counts_successes_that_read_like_errors(self, result: str, expected: int) -> None:
+        """By how they begin; what is deeper inside is data."""
+        survey = survey_of([build.tool_span(1, "a", {"gen_ai.tool.call.result": result})])
+
+        [use] = survey.tools.values()
+        assert (1, expected) == (use.answered, use.error_like)
+
+    def test_keeps_nothing_of_what_they_say(self) -> None:
+        """Results are read and forgotten."""
+        survey = survey_of([build.tool_span(1, "a", {"gen_ai.tool.call.result": "Error: of Mrs Miller"})])
+
+        assert "Miller" not in repr(survey)
 
     def test_counts_failures_that_say_nothing_and_those_that_were_redacted(self) -> None:
         """Only failures without a class: the others said enough."""

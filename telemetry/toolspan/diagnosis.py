@@ -18,8 +18,8 @@ from toolspan.taxonomy import ErrorClass
 #: Of names in one sentence.
 _MOST_NAMED: Final = 4
 #: Less than one in ten of a tool's calls, or one in five of all failures, changes nobody's mind about a tool.
-_UNKNOWN_SHARE: Final = 0.1
-_UNCLASSIFIED_SHARE: Final = 0.2
+UNKNOWN_SHARE: Final = 0.1
+UNCLASSIFIED_SHARE: Final = 0.2
 
 
 class Severity(StrEnum):
@@ -214,7 +214,7 @@ def _arguments(examined: Examined) -> Iterator[Finding]:
     uses, calls = examined.survey.tools, Counter(call.tool for call in examined.rows.calls)
     unknown = Counter(call.tool for call in examined.rows.calls if call.args_hash is None)
     absent = {tool for (tool, _), use in uses.items() if use.unrecorded or use.withheld}
-    weak = [tool for tool in calls if tool in absent and unknown[tool] >= _UNKNOWN_SHARE * calls[tool]]
+    weak = [tool for tool in calls if tool in absent and unknown[tool] >= UNKNOWN_SHARE * calls[tool]]
     off = [scope for (tool, scope), use in uses.items() if tool in weak and use.unrecorded + use.withheld == use.spans]
     links = [call.presumed for call in examined.rows.calls if call.follow_up is not None]
     if weak:
@@ -244,10 +244,31 @@ def _results(examined: Examined) -> Iterator[Finding]:
         )
 
 
+def _error_like(examined: Examined) -> Iterator[Finding]:
+    answered, like = Counter[str](), Counter[str]()
+    for (tool, _), use in examined.survey.tools.items():
+        answered[tool] += use.answered
+        like[tool] += use.error_like
+    found = [tool for tool, count in like.most_common() if count]
+    if found:
+        yield Finding(
+            "error_like",
+            Severity.WEAKENS,
+            "Results look like errors but count as successes",
+            "They begin with an error:"
+            f" {_listed(f'{tool} ({like[tool]:,} of {answered[tool]:,} ok)' for tool in found)}.",
+            "Whether a text is an error is never guessed: a tool may well return one that somebody asked for.",
+            (
+                "Let the tool return an envelope with ok: false, or raise.",
+                f'Or add a rule: [[rule]], tool = "{found[0]}", result = "^Error", and its class.',
+            ),
+        )
+
+
 def _unclassified(examined: Examined) -> Iterator[Finding]:
     failures = [call for call in examined.rows.calls if call.outcome == "error"]
     evidence = Counter(call.evidence for call in failures if call.error_class == ErrorClass.UNCLASSIFIED)
-    if not evidence or evidence.total() < _UNCLASSIFIED_SHARE * len(failures):
+    if not evidence or evidence.total() < UNCLASSIFIED_SHARE * len(failures):
         return
     uses = examined.survey.tools.values()
     silent = f" {_count(sum(use.silent for use in uses), 'failed span')} without any message."
@@ -306,6 +327,7 @@ _FINDERS: Final[tuple[Callable[[Examined], Iterator[Finding]], ...]] = (
     _roots,
     _arguments,
     _results,
+    _error_like,
     _unclassified,
     _transport,
     _services,

@@ -15,10 +15,10 @@ from google.protobuf.message import DecodeError
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.errors import InputError
-from toolspan.otlp_json import JsonSpan, read_json_spans
+from toolspan.otlp_json import read_json_spans
 from toolspan.otlp_messages import build_messages
 from toolspan.recognise import Recogniser, Source, source_of
-from toolspan.records import Event, SpanFacts, SpanView
+from toolspan.records import Event, SeenSpan, SpanFacts, SpanView
 from toolspan.wanted import EVENT_WANTED, WANTED
 
 TRACE_ID_BYTES: Final = 16
@@ -43,21 +43,7 @@ _EVENTS: Final = frozenset(
 )
 
 #: Called with every span as it stands, before anything is left out: for `doctor` and `--explain`.
-Observer = Callable[["SeenSpan"], None]
-
-
-class SeenSpan(NamedTuple):
-    """
-    A span as it was read, with everything it carries.
-    """
-
-    view: SpanView
-    trace_id: bytes
-    span_id: bytes
-    parent_id: bytes
-    start_ns: int
-    end_ns: int
-    resource: Mapping[str, object]
+Observer = Callable[[SeenSpan], None]
 
 
 class Decoded(NamedTuple):
@@ -122,7 +108,7 @@ class Decoder:
             if span.resource is not resource:
                 resource = span.resource
                 source = source_of(resource)
-            self._read_json_span(span, source, decoded)
+            self._keep(span, source, decoded)
         return decoded
 
     def _read_spans(self, spans: Any, scope: str, source: Source, decoded: Decoded) -> None:
@@ -179,12 +165,6 @@ class Decoder:
                 resource,
             )
             self._keep(seen, source, decoded)
-
-    def _read_json_span(self, span: JsonSpan, source: Source, decoded: Decoded) -> None:
-        seen = SeenSpan(
-            span.view, span.trace_id, span.span_id, span.parent_id, span.start_ns, span.end_ns, span.resource
-        )
-        self._keep(seen, source, decoded)
 
     def _keep(self, seen: SeenSpan, source: Source, decoded: Decoded) -> None:
         reason, parent_id, start, end = _mend(seen.trace_id, seen.span_id, seen.parent_id, seen.start_ns, seen.end_ns)

@@ -10,11 +10,11 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from toolspan.errors import InputError
 from toolspan.evidence.payloads import is_array, is_object
-from toolspan.records import Event, SpanView
+from toolspan.records import Event, SeenSpan, SpanView
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _KINDS: Final = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
@@ -28,23 +28,9 @@ _FOREIGN: Final = {
 }
 
 
-class JsonSpan(NamedTuple):
+def read_json_spans(data: bytes) -> Iterator[SeenSpan]:
     """
-    One span of an OTLP/JSON request; ids that cannot be read are empty, times 0.
-    """
-
-    view: SpanView
-    trace_id: bytes
-    span_id: bytes
-    parent_id: bytes
-    start_ns: int
-    end_ns: int
-    resource: Mapping[str, object]
-
-
-def read_json_spans(data: bytes) -> Iterator[JsonSpan]:
-    """
-    The spans of the request in *data*.
+    The spans of the request in *data*; ids that cannot be read are empty, times 0.
 
     Raises:
         InputError: *data* is no JSON, or no OTLP trace request.
@@ -101,7 +87,7 @@ def _clean(value: object) -> object:
     return value
 
 
-def _span(span: Mapping[str, object], scope: str, resource: Mapping[str, object]) -> JsonSpan:
+def _span(span: Mapping[str, object], scope: str, resource: Mapping[str, object]) -> SeenSpan:
     status = _object(span.get("status"))
     events = tuple(Event(_text(event.get("name")), _attributes(event)) for event in _objects(span.get("events")))
     view = SpanView(
@@ -113,7 +99,7 @@ def _span(span: Mapping[str, object], scope: str, resource: Mapping[str, object]
         _attributes(span),
         events,
     )
-    return JsonSpan(
+    return SeenSpan(
         view,
         _identifier(_get(span, "traceId"), 16),
         _identifier(_get(span, "spanId"), 8),

@@ -88,6 +88,20 @@ class SpanView(NamedTuple):
     events: Sequence[Event] = ()
 
 
+class SeenSpan(NamedTuple):
+    """
+    A span as it was read, with everything it carries.
+    """
+
+    view: SpanView
+    trace_id: bytes
+    span_id: bytes
+    parent_id: bytes
+    start_ns: int
+    end_ns: int
+    resource: Mapping[str, object]
+
+
 class CallFacts(NamedTuple):
     """
     What a tool span says of its call.

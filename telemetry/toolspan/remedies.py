@@ -71,10 +71,3 @@ def advice(table: Advice, scope: str) -> str:
     The advice of *table* for *scope*; empty where there is none.
     """
     return next((text for pattern, text in table if re.search(pattern, scope)), "")
-
-
-def recorders() -> list[str]:
-    """
-    How to have arguments recorded, a line for each instrumentation.
-    """
-    return [*(text for _, text in RECORD), RECORD_AGENTS]

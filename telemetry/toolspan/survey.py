@@ -16,6 +16,8 @@ from typing import Final, NamedTuple, TypeVar
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.arguments import is_unknown
+from toolspan.contents import arguments_of, result_of
+from toolspan.evidence.results import is_plain, read_result
 from toolspan.records import CallFacts, Role, SpanFacts, SpanView
 from toolspan.roles import convention_of, role_of
 
@@ -106,6 +108,12 @@ _MOST_NAMED: Final = 3
 _ANSWERS: Final = ("llm.output_messages.", "gen_ai.completion.")
 _REDACTED: Final = re.compile(r"redact|withheld", re.IGNORECASE)
 _EMPTY: Final = frozenset(("{}", "[]", "null", "None"))
+#: How a result begins that is an error told in words; …
+_ERROR_START: Final = re.compile(r"\s*(?:Error\b|error:|Exception\b|Traceback\b|Failed to\b)")
+#: … what of that the cheap test for plain results does not look for …
+_ERROR_HINT: Final = re.compile(r"Exception|Traceback|Failed to")
+#: … and the keys whose texts are data: an article may be titled "Error budgets".
+_DATA_KEYS: Final = ("title", "detail", "message", "reason")
 
 #: Attributes of spans and scopes that say how traces were chosen, and the values that say that all were.
 _SAMPLERS: Final = ("sampler.type", "tailsampling.policy", "tailsampling.composite_policy", "SampleRate")
@@ -148,8 +156,9 @@ class ToolUse:
     How much the spans of one tool in one scope say.
 
     Arguments are *unrecorded* where nothing holds them, *withheld* where a word stands in their place. Of the
-    *answered* spans, which ended ok, *results* have a result. Of the *failed* spans that name no class, *silent*
-    ones have no text at all, *redacted* ones a text that says it was taken out.
+    *answered* spans, which ended ok, *results* have a result, and *error_like* ones a result that reads like an error.
+    Of the *failed* spans that name no class, *silent* ones have no text at all, *redacted* ones a text that says it
+    was taken out.
     """
 
     spans: int = 0
@@ -160,6 +169,7 @@ class ToolUse:
     failed: int = 0
     silent: int = 0
     redacted: int = 0
+    error_like: int = 0
 
 
 class Margins(NamedTuple):
@@ -242,14 +252,15 @@ class Survey:
         use = self.tools.setdefault(key, ToolUse())
         use.spans += 1
         if call.args_hash is None:
-            arguments = _recorded(view, conv.ARGUMENTS, conv.ARGUMENT_EVENTS)
+            arguments = arguments_of(view)
             use.unrecorded += arguments is None
             # a tool that takes nothing is called with {}: that is recorded, and nobody withheld it
             use.withheld += isinstance(arguments, str) and is_unknown(arguments) and arguments not in _EMPTY
-        result = _recorded(view, conv.RESULT, conv.RESULT_EVENTS)
+        result = result_of(view)
         if call.judgement.outcome == "ok":
             use.answered += 1
             use.results += result is not None
+            use.error_like += _is_error_like(result)
         elif call.judgement.outcome == "error":
             use.failed += 1
             if call.judgement.error_class is None:
@@ -283,22 +294,28 @@ def _near_miss(view: SpanView) -> NearMiss | None:
     return NearMiss(view.scope or NO_SCOPE, ", ".join(carries) or "only the name", lacks)
 
 
-def _recorded(view: SpanView, keys: Iterable[str], events: Iterable[conv.EventContent]) -> object:
-    """
-    What is recorded under one of *keys* or in one of *events*; None where nothing is.
-    """
-    for key in keys:
-        value = view.attributes.get(key)
-        if value is not None and value != "":
-            return value
-    named = {content.event: content.attributes for content in events}
-    contents = (event.attributes.get(key) for event in view.events for key in named.get(event.name, ()))
-    return next((content for content in contents if content is not None), None)
-
-
 def _texts(view: SpanView, result: object) -> list[str]:
     thrown = (event.attributes.get(attr.EXCEPTION_MESSAGE) for event in view.events)
     return [text for text in (view.status_message, *thrown, result) if isinstance(text, str) and text]
+
+
+def _is_error_like(result: object) -> bool:
+    """
+    *result* begins as errors do, or is an object that holds an error before all else; a guess that only doctor makes.
+    """
+    if is_plain(result) and not (isinstance(result, str) and _ERROR_HINT.search(result)):
+        return False
+    reading = read_result(result)
+    if reading.says_ok:
+        return False
+    if any(next(iter(document), "") == "error" and _is_text(document["error"]) for document in reading.documents):
+        return True
+    told = {document.get(key) for document in reading.documents for key in _DATA_KEYS if _is_text(document.get(key))}
+    return any(_ERROR_START.match(text) is not None for text in reading.texts[:1] if text not in told)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _asks_for_tools(attributes: Mapping[str, object]) -> bool:
@@ -306,9 +323,7 @@ def _asks_for_tools(attributes: Mapping[str, object]) -> bool:
         return True
     if '"tool_call"' in str(attributes.get(conv.OUTPUT_MESSAGES, "")) or "ai.response.toolCalls" in attributes:
         return True
-    return any(
-        "tool_call" in key and key.startswith(("llm.output_messages.", "gen_ai.completion.")) for key in attributes
-    )
+    return any("tool_call" in key and key.startswith(_ANSWERS) for key in attributes)
 
 
 def samplers(attributes: Mapping[str, object]) -> Iterator[str]:

@@ -8,6 +8,7 @@ says what was wrong and what to do; a traceback appears only with `--debug`.
 A command's module is imported when the command runs: `toolspan --help` takes 0.05 s, which is Python and click.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from toolspan._version import __version__
 from toolspan.cli._options import Flags, debug_option
-from toolspan.cli._text import one_line
+from toolspan.cli._text import one_line, sentence
 from toolspan.errors import ToolspanError
 
 #: What each command does, in the order of `--help`. Its module in this package and the function in it have its name.
@@ -121,8 +122,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         status = _run(sys.argv[1:] if args is None else list(args), flags)
         sys.stdout.flush()  # here, where a broken pipe is still caught
     except BrokenPipeError:
-        # what is still buffered has no reader; without this the interpreter complains of it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         status = _BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         status = _INTERRUPTED
@@ -130,7 +130,16 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         if flags.debug:
             raise
         status = _fail(_message(error), _USAGE)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _drop_output()
     sys.exit(status)
+
+
+def _drop_output() -> None:
+    """
+    Lets what is still buffered go nowhere; without this the interpreter complains of it at exit.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tolerate_any_name(stream: TextIO) -> None:
@@ -174,16 +183,20 @@ class _Hook:
 
 
 def _message(error: Exception) -> str:
+    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Argument):
+        # click would name the parameter, `[FILE]...`; the message names the value
+        return error.message
     if isinstance(error, click.UsageError):
         see = f" (See {error.ctx.command_path} --help.)" if error.ctx is not None else ""
         return f"{error.format_message()}{see}"
     if isinstance(error, click.ClickException):
         return error.format_message()
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError):
+        # what is written without a name is what was printed
+        return f"{error.filename or 'standard output'}: {error.strerror or error}"
     return str(error)
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo(f"toolspan: {one_line(message)}", err=True)
+    click.echo(f"toolspan: {sentence(one_line(message))}", err=True)
     return status

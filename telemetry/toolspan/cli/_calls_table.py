@@ -7,7 +7,7 @@ from itertools import groupby
 
 from rich.text import Text
 
-from toolspan.cli._tables import Column, make_table, open_console, print_lines, print_table
+from toolspan.cli._tables import Column, open_console, print_lines, print_table
 from toolspan.cli._text import inert
 from toolspan.records import Call
 from toolspan.windows import format_time, milliseconds
@@ -39,7 +39,7 @@ def print_calls(found: Sequence[Call]) -> None:
             console.print()
         day = format_time(members[0].started_ns)[:10]
         console.print(Text(f"task {inert(task_id)}{_named(members[0].agent)}, {day}", style="bold"))
-        print_table(console, make_table(_COLUMNS, [_row(call) for call in members]))
+        print_table(console, _COLUMNS, [_row(call) for call in members])
     if len(shown) < len(found):
         print_lines(console, [f"The last {len(shown):,} of {len(found):,} calls; --format jsonl has all."])
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from toolspan.cli._tables import Column, make_table, print_table
-from toolspan.cli._text import counted, inert
-from toolspan.diagnosis import Diagnosis, Finding, Severity
+from toolspan.cli._tables import Column, print_table
+from toolspan.cli._text import counted, inert, percent
+from toolspan.diagnosis import UNCLASSIFIED_SHARE, Diagnosis, Finding, Severity
 from toolspan.survey import Kind, Survey
 
 _WIDTH = 80
@@ -22,6 +22,8 @@ _MOST_WIDTH = 100
 #: More than any sentence of a finding; a name in it is cut before.
 _LONGEST = 2000
 _INDENT = " " * 10
+#: For what is too long a word beside the labels: a setting's name is copied, so it is broken last.
+_SMALL_INDENT = " " * 4
 _STYLES = {Severity.BLOCKS: "bold red", Severity.WEAKENS: "bold yellow", Severity.NOTE: "bold"}
 _MARKS = {Severity.BLOCKS: "!", Severity.WEAKENS: "!", Severity.NOTE: "-"}
 
@@ -38,7 +40,8 @@ class Checked(NamedTuple):
     What was looked at, whether or not something is wrong with it.
 
     *answers* are tool spans that ended ok, *results_recorded* those of them with a result. *clock_skew_ms* is how far
-    at the most a span starts before its parent.
+    at the most a span starts before its parent. *unclassified* are failures, most of them of the tool
+    *most_unclassified*.
     """
 
     calls: int
@@ -49,13 +52,18 @@ class Checked(NamedTuple):
     task_spans_found: int
     sampling_signs: int
     clock_skew_ms: float
+    failures: int
+    unclassified: int
+    most_unclassified: str
 
 
 def print_diagnosis(console: Console, diagnosis: Diagnosis, survey: Survey, checked: Checked) -> None:
     """
     *diagnosis*, what was *checked*, and the census of *survey*.
     """
-    width = min(console.width, _MOST_WIDTH) if console.is_terminal else _WIDTH
+    if not console.is_terminal:
+        console.width = _WIDTH
+    width = min(console.width, _MOST_WIDTH)
     console.print(Text(fill(_safe(diagnosis.verdict), width), style="bold"))
     for finding in diagnosis.findings:
         console.print()
@@ -65,7 +73,7 @@ def print_diagnosis(console: Console, diagnosis: Diagnosis, survey: Survey, chec
         console.print(Text(_hanging("checked   ", _checked_line(checked), width)))
     if survey.census:
         console.print()
-        print_table(console, make_table(_COLUMNS, _census(survey)))
+        print_table(console, _COLUMNS, _census(survey))
 
 
 def _print_finding(console: Console, finding: Finding, width: int) -> None:
@@ -80,14 +88,10 @@ def _print_finding(console: Console, finding: Finding, width: int) -> None:
 
 def _hanging(label: str, text: str, width: int) -> str:
     # names of settings and packages are copied: they are not broken at their hyphens
-    return fill(
-        _safe(text),
-        width,
-        initial_indent=label,
-        subsequent_indent=_INDENT,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    longest = max(map(len, text.split()), default=0)
+    indent = _INDENT if longest <= width - len(_INDENT) else _SMALL_INDENT
+    # the label as part of the text: as an indent it would count against a long word that stands on the second line
+    return fill(f"{label}{_safe(text)}", width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _checked_line(checked: Checked) -> str:
@@ -96,7 +100,20 @@ def _checked_line(checked: Checked) -> str:
         f"arguments known in {checked.arguments_known:,} of {counted(checked.calls, 'call')}, a result recorded on"
         f" {checked.results_recorded:,} of {counted(checked.answers, 'tool span')} that ended ok, the span found of"
         f" {checked.task_spans_found:,} of {counted(checked.tasks, 'task')},"
-        f" {'signs' if checked.sampling_signs else 'no sign'} of sampling, {skew}."
+        f" {'signs' if checked.sampling_signs else 'no sign'} of sampling, {skew}.{_below_thresholds(checked)}"
+    )
+
+
+def _below_thresholds(checked: Checked) -> str:
+    """
+    What is missing of some calls and yet no finding, with the share from which it would be one.
+    """
+    unclassified = checked.unclassified / checked.failures if checked.failures else 0
+    if not 0 < unclassified < UNCLASSIFIED_SHARE:
+        return ""
+    return (
+        f" {percent(unclassified)} of all failures are unclassified, most of them {checked.most_unclassified}'s, below"
+        f" the {percent(UNCLASSIFIED_SHARE)} that doctor calls a finding."
     )
 
 

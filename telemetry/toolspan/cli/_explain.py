@@ -20,10 +20,9 @@ from toolspan.derivation.calls import CALL_ENDS, Execution, find_executions
 from toolspan.derivation.order import by_end
 from toolspan.derivation.units import find_units
 from toolspan.evidence.statuses import name_http
-from toolspan.otlp import SeenSpan
 from toolspan.pipeline import make_decoder, read_files
 from toolspan.recognise import Recogniser
-from toolspan.records import Call, Judgement, Rows, SpanFacts, SpanView
+from toolspan.records import Call, Judgement, Rows, SeenSpan, SpanFacts, SpanView
 from toolspan.store.memory import MemoryStore
 from toolspan.taxonomy import MODEL_RETRY_CODE, ErrorClass
 from toolspan.windows import format_time, milliseconds

@@ -5,24 +5,27 @@ From files to rows, for the commands that read; and what to say where there are 
 import gc
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
-from toolspan.cli._options import Source
+from toolspan.cli._options import DIMENSIONS, Source
+from toolspan.cli._problems import Problems
 from toolspan.cli._progress import read_progress
 from toolspan.cli._text import counted, inert, one_line
 from toolspan.config import Settings, load_settings
+from toolspan.errors import InputError
 from toolspan.pipeline import make_decoder, read_files
 from toolspan.records import Rows
 from toolspan.scope import Scope
 from toolspan.store.memory import MemoryStore
 
-#: A file that is no OTLP at all has a problem in every line; the first few say so.
-_MOST_PROBLEMS = 10
+#: Of the values that a filter could have had.
+_MOST_VALUES: Final = 5
+_NOTHING_READ: Final = "Nothing was read as OTLP traces; toolspan doctor FILE says what to change."
 
 
 class Loaded(NamedTuple):
@@ -37,10 +40,13 @@ class Loaded(NamedTuple):
 def load(source: Source) -> Loaded:
     """
     Reads *source*; what cannot be read of it is said on standard error, and the rest counts.
+
+    Raises:
+        InputError: there is something, and no span of it can be read.
     """
     settings = load_settings(environ=os.environ, config_path=source.config)
     store = MemoryStore(escalation_tools=settings.escalation_tools)
-    problems = _Problems()
+    problems = Problems(source.files)
     with collections_paused():
         with read_progress(source.files) as progress:
             intake = read_files(
@@ -53,10 +59,17 @@ def load(source: Source) -> Loaded:
             )
         store.settle()
         rows = store.rows()
+    for line in problems.lines():
+        _say(line)
     if intake.conflicts:
-        problems(f"{counted(intake.conflicts, 'span')} came again with other content; the first of each counts.")
-    problems.close()
+        _say(f"{counted(intake.conflicts, 'span')} came again with other content; the first of each counts.")
+    if intake.rejected and not intake.new:
+        raise InputError(_NOTHING_READ)
     return Loaded(rows, settings)
+
+
+def _say(line: str) -> None:
+    click.echo(f"toolspan: {one_line(line)}", err=True)
 
 
 @contextmanager
@@ -83,26 +96,20 @@ def nothing_line(rows: Rows, scope: Scope) -> str:
         return "No tool calls found; toolspan doctor FILE says which spans are there and why none is a call."
     tools = {call.tool for call in rows.calls}
     if scope.tool is not None and scope.tool not in tools:
-        close = get_close_matches(scope.tool, tools, n=1)
-        meant = f"did you mean {inert(close[0])!r}?" if close else f"{counted(len(tools), 'other tool')} were called."
-        return f"No call of the tool {inert(scope.tool)!r}; {meant}"
+        other = f"{counted(len(tools), 'other tool')} were called."
+        return f"No call of the tool {inert(scope.tool)!r}; {_meant(scope.tool, tools) or other}"
+    for name in DIMENSIONS:
+        wanted, there = getattr(scope, name), {getattr(task, name) for task in rows.tasks}
+        if wanted is not None and wanted not in there:
+            listed = f"there are {', '.join(repr(inert(value)) for value in sorted(there)[:_MOST_VALUES])}"
+            more = f" and {len(there) - _MOST_VALUES:,} more" if len(there) > _MOST_VALUES else ""
+            return f"No task of the {name} {inert(wanted)!r}; {_meant(wanted, there) or f'{listed}{more}.'}"
     return f"No tool calls in this window and with these filters; without them there are {len(rows.calls):,}."
 
 
-class _Problems:
+def _meant(wanted: str, there: Iterable[str]) -> str:
     """
-    Says the first problems on standard error and counts the others.
+    The nearest of the values that are *there*; empty where none is near.
     """
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __call__(self, line: str) -> None:
-        self._count += 1
-        if self._count <= _MOST_PROBLEMS:
-            click.echo(f"toolspan: {one_line(line)}", err=True)
-
-    def close(self) -> None:
-        more = self._count - _MOST_PROBLEMS
-        if more > 0:
-            click.echo(f"toolspan: and {counted(more, 'problem')} more like these.", err=True)
+    close = get_close_matches(wanted, there, n=1)
+    return f"did you mean {inert(close[0])!r}?" if close else ""

@@ -16,6 +16,9 @@ from toolspan.windows import parse_window
 
 Command = Callable[..., None]
 
+#: What tasks are filtered and grouped by.
+DIMENSIONS: Final[tuple[Dimension, ...]] = ("agent", "service", "environment")
+
 _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=True)
 #: The one place that says which sources this build has.
 _NO_STORES: Final = "--store is not in this build, which reads files only; give OTLP files instead."
@@ -56,11 +59,11 @@ class Source(NamedTuple):
 
 def source_options(command: Command) -> Command:
     """
-    `FILE…`, `--store` and `--config`; the command gets a *source*.
+    `FILE…`, `--config` and the answer to `--store`; the command gets a *source*.
     """
 
     @click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
-    @click.option("--store", metavar="S", help="Read a store instead of files.")
+    @click.option("--store", metavar="S", hidden=True)  # until there are stores
     @click.option("--config", metavar="FILE", help="Rules, targets and other settings; else those of TOOLSPAN_CONFIG.")
     @debug_option
     @wraps(command)
@@ -85,7 +88,7 @@ def scope_options(command: Command) -> Command:
     @click.option("--agent", metavar="A", help='Only tasks of this agent; "" for those that name none.')
     @click.option("--service", metavar="S", help="Only tasks of this service.")
     @click.option("--environment", metavar="E", help="Only tasks of this deployment environment.")
-    @click.option("--by", type=click.Choice(["agent", "service", "environment"]), help="One section for each.")
+    @click.option("--by", type=click.Choice(DIMENSIONS), help="One section for each.")
     @wraps(command)
     def with_scope(
         since: str | None,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from toolspan.cli._text import counted, duration, inert, percent
 from toolspan.documents import AuditedCode, QualityTasks, ToolQuality, UnhandledFailure
-from toolspan.remedies import recorders
 
 #: A failure, its one retry, and one more: from here on nobody is trying anything new.
 _LONG_STREAK = 3
@@ -46,17 +45,14 @@ def unhandled_lines(failures: list[UnhandledFailure]) -> list[str]:
 
 def recording_lines(tools: Mapping[str, ToolQuality]) -> list[str]:
     """
-    How to record arguments, where links had to be presumed; toolspan keeps a keyed hash of them and nothing else.
+    Where links had to be presumed: how many, and who knows the setting that records arguments.
     """
     presumed = sum(tool["presumed"]["presumed"] for tool in tools.values())
     links = sum(tool["presumed"]["links"] for tool in tools.values())
     if not presumed:
         return []
-    say = f"{presumed:,} of {counted(links, 'link')} rest on unknown arguments."
-    return [
-        f"{say} Let them be recorded (toolspan keeps a keyed hash, nothing else):",
-        *(f"  {line}" for line in recorders()),
-    ]
+    say = f"{presumed:,} of {counted(links, 'link')} rest on unknown arguments;"
+    return [f"{say} `toolspan doctor FILE` says how to record them (toolspan keeps a keyed hash, nothing else)."]
 
 
 def _suspects(tool: ToolQuality) -> Iterator[str]:

@@ -10,7 +10,6 @@ from rich.text import Text
 from toolspan.cli._quality_lines import finding_lines, quality_tasks_line, recording_lines, unhandled_lines
 from toolspan.cli._tables import (
     Column,
-    make_table,
     print_heading,
     print_lines,
     print_section,
@@ -43,7 +42,7 @@ def print_qualities(console: Console, qualities: Mapping[str, Quality], *, by: s
             print_lines(console, ["No tool was called."])
             continue
         console.print()
-        print_table(console, make_table(_COLUMNS, [_row(name, tool) for name, tool in quality["tools"].items()]))
+        print_table(console, _COLUMNS, [_row(name, tool) for name, tool in quality["tools"].items()])
         print_section(console, "Findings", finding_lines(quality["tools"]))
         print_section(console, "Unhandled failures", unhandled_lines(quality["unhandled_failures"]))
         print_section(console, "Presumed links", recording_lines(quality["tools"]))

@@ -53,7 +53,9 @@ def note_lines(report: Report) -> list[str]:
     if any(detail["unclassified_share"] for detail in details):
         notes.append("(unclassified): failures of which the evidence names no class; `toolspan quality` lists it.")
     if any(detail["presumed_share"]["retries"] or detail["presumed_share"]["rewrites"] for detail in details):
-        notes.append("(presumed): links that rest on unknown arguments; `toolspan quality` says how to record them.")
+        notes.append(
+            "(presumed): links that rest on unknown arguments; `toolspan doctor FILE` says how to record them."
+        )
     return notes
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
+from toolspan.cli._failing import failing_lines, failing_tools
 from toolspan.cli._report_lines import broken_lines, damage_lines, note_lines, tasks_line
 from toolspan.cli._tables import (
     Column,
-    make_table,
     print_heading,
     print_lines,
     print_section,
@@ -23,6 +23,7 @@ from toolspan.cli._tables import (
 from toolspan.cli._text import inert, number, percent
 from toolspan.documents import Report, ToolReport
 from toolspan.numbers import Targets
+from toolspan.records import Rows
 
 _COLUMNS = (
     Column("tool", is_name=True),
@@ -35,24 +36,31 @@ _COLUMNS = (
 _NOTHING = "-"
 
 
-def print_reports(console: Console, reports: Mapping[str, Report], *, by: str | None, targets: Targets) -> None:
+def print_reports(
+    console: Console, reports: Mapping[str, Report], *, rows: Mapping[str, Rows], by: str | None, targets: Targets
+) -> None:
     """
     Each of *reports* under its value of *by*; without *by* there is one, and no heading.
+
+    Args:
+        rows: the rows that each report was counted from.
     """
     for place, (value, report) in enumerate(reports.items()):
         print_heading(console, by, value, place)
-        _print_report(console, report, targets)
+        _print_report(console, report, rows[value], targets)
 
 
-def _print_report(console: Console, report: Report, targets: Targets) -> None:
+def _print_report(console: Console, report: Report, rows: Rows, targets: Targets) -> None:
     print_lines(console, [tasks_line(report["tasks"]), *window_lines(report["window"])])
     if not report["tools"]:
         print_lines(console, ["No tool was called."])
         return
     console.print()
-    print_table(console, make_table(_COLUMNS, [_row(name, tool) for name, tool in report["tools"].items()]))
+    print_table(console, _COLUMNS, [_row(name, tool) for name, tool in report["tools"].items()])
     print_section(console, "Broken targets", broken_lines(report["tools"], targets), style="red")
     print_section(console, "Damage", damage_lines(report["tools"]))
+    failing = failing_tools(report, min_calls=targets.min_cases)
+    print_section(console, "Failing", failing_lines(report["tools"], failing, rows))
     console.print()
     print_lines(console, note_lines(report), style="dim")
 

@@ -31,6 +31,13 @@ def one_line(text: str) -> str:
     return inert(" ".join(text.split()), longest=1000)
 
 
+def sentence(text: str) -> str:
+    """
+    *text* with a full stop, where it does not end like a sentence already.
+    """
+    return text if text.endswith((".", "!", "?", ".)")) else f"{text}."
+
+
 def percent(share: float) -> str:
     """
     *share* in whole percent, but never 0 % of something or 100 % of less than all.

@@ -22,38 +22,46 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from toolspan.arguments import ArgumentHasher
 from toolspan.cli._doctor_table import Checked, print_diagnosis
 from toolspan.cli._loading import collections_paused
-from toolspan.cli._options import Source, format_option, source_options
+from toolspan.cli._options import DIMENSIONS, Source, format_option, source_options
+from toolspan.cli._problems import Problems
 from toolspan.cli._progress import read_progress
 from toolspan.cli._tables import open_console
 from toolspan.cli._text import counted
 from toolspan.config import Settings, load_settings
 from toolspan.diagnosis import Diagnosis, Examined, Finding, Severity, diagnose
 from toolspan.evidence.payloads import is_array, is_object
-from toolspan.otlp import Decoded, Decoder, SeenSpan
+from toolspan.otlp import Decoded, Decoder
 from toolspan.pipeline import Intake, read_files
 from toolspan.recognise import Recogniser
-from toolspan.records import Rows
+from toolspan.records import Rows, SeenSpan
 from toolspan.scope import Scope, rows_in
 from toolspan.store.memory import MemoryStore
 from toolspan.survey import Margins, Survey, measure, samplers
+from toolspan.taxonomy import ErrorClass
 from toolspan.windows import format_time, milliseconds, parse_window
 
-#: A file that is no OTLP at all has a problem in every line; the first few say so.
-_MOST_PROBLEMS: Final = 3
 #: Of the names of a filter's values.
 _MOST_VALUES: Final = 10
 #: 2000-01-01. Tracing is younger: what is older are seconds or milliseconds taken for nanoseconds.
 _OLDEST_NS: Final = 946_684_800 * 10**9
 #: OpenTelemetry's rejection threshold: up to 14 hex digits, of which trailing zeros are left out.
 _THRESHOLD: Final = re.compile(r"(?:^|,)\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})")
-_FILTERS: Final = ("tool", "agent", "service", "environment")
+_FILTERS: Final = ("tool", *DIMENSIONS)
 
 _TRACES_FILE: Final = "Give the file that the traces pipeline writes: calls that are only logged cannot be counted."
 _IDS: Final = "Ids are 16 bytes for traces, 8 for spans, in OTLP/JSON as hex: look for a converter that rewrites them."
+_WHOLE_FILE: Final = "Copy the file once its writer has closed it, all of it and in binary mode."
+_WRITE_OTLP: Final = (
+    "Give OTLP traces: send them with OTLPSpanExporter to a Collector, and let its file exporter write them."
+)
 _REJECTED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("logs", "metrics", "profiles"), _TRACES_FILE),
     **dict.fromkeys(("trace_id", "span_id"), _IDS),
     "time": "Times are nanoseconds since 1970: look for an exporter that leaves them out or writes another unit.",
+    **dict.fromkeys(("truncated", "damaged", "gzip"), _WHOLE_FILE),
+    "too_large": "Export smaller batches: OTEL_BSP_MAX_EXPORT_BATCH_SIZE, in the Collector its batch processor.",
+    "compressed": "Decompress it first; of compressions, toolspan reads gzip.",
+    "encoding": "Save it as UTF-8.",
 }
 
 
@@ -86,7 +94,7 @@ def examine(source: Source, *, scope: Scope) -> tuple[Examined, Diagnosis]:
     """
     settings = load_settings(environ=os.environ, config_path=source.config)
     store, survey = MemoryStore(escalation_tools=settings.escalation_tools), Survey()
-    problems: list[str] = []
+    problems = Problems(source.files)
     with collections_paused():
         with read_progress(source.files) as progress:
             intake = read_files(
@@ -95,11 +103,15 @@ def examine(source: Source, *, scope: Scope) -> tuple[Examined, Diagnosis]:
                 store=store,
                 stdin=sys.stdin.buffer,
                 on_bytes=progress,
-                on_problem=lambda line: problems.append(line) if len(problems) < _MOST_PROBLEMS else None,
+                on_problem=problems,
             )
         store.settle()
         examined = Examined(survey, measure(store.load_groups(survey.traces)), store.rows())
-    also = [*_intake_findings(intake, problems), *_filter_findings(examined.rows, scope), *_unit_findings(examined)]
+    also = [
+        *_intake_findings(intake, problems.lines()),
+        *_filter_findings(examined.rows, scope),
+        *_unit_findings(examined),
+    ]
     return examined, diagnose(examined, also=also)
 
 
@@ -199,14 +211,13 @@ def _number(value: object) -> int:
 
 def _intake_findings(intake: Intake, problems: list[str]) -> Iterator[Finding]:
     if intake.rejected:
-        counts = ", ".join(f"{reason} ({count:,})" for reason, count in intake.rejected.most_common())
         yield Finding(
             "rejected",
             Severity.WEAKENS if intake.new else Severity.BLOCKS,
             "Part of the input could not be read" if intake.new else "Nothing of the input could be read",
-            " ".join(f"{line}." for line in (f"By reason: {counts}", *problems)),
+            " ".join(problems),
             "What is not read counts nowhere.",
-            tuple(dict.fromkeys(_REJECTED[reason] for reason in intake.rejected if reason in _REJECTED)),
+            tuple(dict.fromkeys(_REJECTED.get(reason, _WRITE_OTLP) for reason in intake.rejected)),
         )
     elif not intake.spans:
         yield Finding(
@@ -251,7 +262,7 @@ def _filter_findings(rows: Rows, scope: Scope) -> Iterator[Finding]:
     if not rows.calls or _has_calls(rows, scope):
         return
     values = {"tool": {call.tool for call in rows.calls}}
-    values |= {name: {getattr(task, name) for task in rows.tasks} for name in _FILTERS[1:]}
+    values |= {name: {getattr(task, name) for task in rows.tasks} for name in DIMENSIONS}
     first, last = (format_time(end(task.ended_ns for task in rows.tasks))[:19] for end in (min, max))
     parts = {
         "The window": (scope._replace(**dict.fromkeys(_FILTERS)), f"Tasks ended from {first}Z to {last}Z."),
@@ -275,6 +286,8 @@ def _has_calls(rows: Rows, scope: Scope) -> bool:
 
 def _checked(examined: Examined) -> Checked:
     survey, shape, rows = examined
+    failed = [call for call in rows.calls if call.outcome == "error"]
+    unclassified = Counter(call.tool for call in failed if call.error_class == ErrorClass.UNCLASSIFIED)
     return Checked(
         calls=len(rows.calls),
         arguments_known=sum(call.args_hash is not None for call in rows.calls),
@@ -284,6 +297,9 @@ def _checked(examined: Examined) -> Checked:
         task_spans_found=sum(task.outcome_source != "unseen" for task in rows.tasks),
         sampling_signs=survey.sampling.total(),
         clock_skew_ms=milliseconds(shape.early_ns),
+        failures=len(failed),
+        unclassified=unclassified.total(),
+        most_unclassified=max(unclassified, key=lambda tool: (unclassified[tool], tool), default=""),
     )
 
 

@@ -17,7 +17,7 @@ from toolspan.cli._tables import open_console
 from toolspan.documents import GroupedReport, Report, ToolReport
 from toolspan.numbers import report as report_all
 from toolspan.numbers import report_by
-from toolspan.scope import Dimension, Scope
+from toolspan.scope import Dimension, Scope, rows_by, rows_in
 
 #: The columns of the CSV that are numbers: paths into a tool's part of the document.
 NUMBERS: Final = (
@@ -90,7 +90,8 @@ def report(source: Source, scope: Scope, by: Dimension | None, output: str) -> N
     elif output == "csv":
         _print_csv(reports, by)
     elif any(part["tools"] for part in reports.values()):
-        print_reports(open_console(), reports, by=by, targets=settings.targets)
+        parts = {"": rows_in(rows, scope)} if by is None else rows_by(rows, by, scope)
+        print_reports(open_console(), reports, rows=parts, by=by, targets=settings.targets)
     else:
         click.echo(nothing_line(rows, scope))
 
