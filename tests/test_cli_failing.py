@@ -41,7 +41,10 @@ def test_are_named_with_cause_and_the_tasks_that_ended_there() -> None:
     How many calls, which class and code most, and in how many unresolved tasks.
     """
     expected = "charge_card: 60 of 60 calls failed, 57 transient INTERNAL; 60 unresolved tasks called it"
-    assert [expected] == lines_of(dead(60))
+    given = dead(60)
+    given.tasks.append(task("elsewhere", "unresolved"))
+
+    assert [expected] == lines_of(given)
 
 
 def test_of_resolved_tasks_nothing_is_said() -> None:

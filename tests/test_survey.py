@@ -200,6 +200,7 @@ class TestToolUse:
             ('{"error": ""}', 0),
             ('{"items": [], "error": "boom"}', 0),
             ('{"ok": true, "data": "Error: x"}', 0),
+            ('["Error: x", {"ok": true}]', 0),
             ('[{"title": "Error budgets", "id": 1}]', 0),
             ("42", 0),
         ],

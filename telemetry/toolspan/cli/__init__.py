@@ -3,7 +3,8 @@ The command line: `toolspan COMMAND`.
 
 Exit codes: 0 done, 1 a check failed, 2 usage or data wrong, 70 a fault of toolspan itself, 130 interrupted, 141 the
 reader of a pipe went away (as of any program that a broken pipe stops). An error is one line on standard error that
-says what was wrong and what to do; a traceback appears only with `--debug`.
+says what was wrong and what to do, after a line for each reason for which input was not read; a traceback appears only
+with `--debug`.
 
 A command's module is imported when the command runs: `toolspan --help` takes 0.05 s, which is Python and click.
 """
