@@ -31,6 +31,20 @@ def many_bad_dates(folder: Path) -> Path:
     return write(folder / "dates.jsonl", spans)
 
 
+def weak(folder: Path) -> Path:
+    """
+    A tool with a failure of no class and a presumed rewrite, and one with nothing to doubt.
+    """
+    spans = [
+        build.run_span(1, end_ms=1000),
+        build.tool_span(2, "s", {"gen_ai.tool.call.result": BAD_DATE}, parent=1, end_ms=10),
+        build.tool_span(3, "s", parent=1, start_ms=20, end_ms=30),
+        build.tool_span(4, "s", parent=1, start_ms=5, end_ms=100, status=2),
+        build.tool_span(5, "plain", parent=1),
+    ]
+    return write(folder / "weak.jsonl", spans)
+
+
 class TestTable:
     def test_answers_which_tool_hurts_and_how(self, toolspan: Cli, tmp_path: Path) -> None:
         """
@@ -41,10 +55,10 @@ class TestTable:
         expected = """\
 1 task: 1 resolved
 
-                          calls failed  retries/task   recovered  escalated
-tool            damage  (unclassified)    (presumed)  (presumed)    at once
-book                 1      100 % of 2       1 p95 1           -          -
-search_flights       0       50 % of 2       0 p95 0  100 % of 1          -
+                                                                escalated
+tool            damage  calls failed  retries/task   recovered    at once
+book                 1    100 % of 2       1 p95 1           -          -
+search_flights       0     50 % of 2       0 p95 0  100 % of 1          -
 
 Damage
 book: 1 wasted retry (20 ms, most after SOLD_OUT)
@@ -113,22 +127,37 @@ retries/task: mean and p95 of resolved tasks; recovered: validation failures; at
 
         assert f"\n{shown} " in out
 
-    def test_shows_the_shares_that_weaken_a_number_below_it(self, toolspan: Cli, tmp_path: Path) -> None:
+    def test_shows_the_shares_that_weaken_a_number_beside_it(self, toolspan: Cli, tmp_path: Path) -> None:
         """
-        One of two failures unclassified, the only rewrite presumed; the notes say what to do.
+        One of two failures unclassified, the only rewrite presumed; headings and notes say what that is.
         """
-        spans = [
-            build.run_span(1, end_ms=1000),
-            build.tool_span(2, "s", {"gen_ai.tool.call.result": BAD_DATE}, parent=1, end_ms=10),
-            build.tool_span(3, "s", parent=1, start_ms=20, end_ms=30, status=2),
-        ]
+        out = toolspan("report", weak(tmp_path)).out
 
-        out = toolspan("report", write(tmp_path / "s.jsonl", spans)).out
-
-        below = out.splitlines()[5]
-        assert re.findall(r"\(.*?\)", below) == ["(50 %)", "(100 %)"]
+        expected = """\
+               calls failed                          recovered                 escalated
+tool   damage  (unclassified)          retries/task  (presumed)                  at once
+plain       0   0 % of 1                    0 p95 0           -                        -
+s           0  67 % of 3 (50 % uncl.)       0 p95 0  100 % of 1 (100 % pres.)          -
+"""
+        assert expected in out
         assert "(unclassified): " in out
         assert "(presumed): links that rest on unknown arguments; `toolspan doctor FILE` says how to " in out
+
+    def test_shows_them_below_it_where_the_terminal_is_narrow(
+        self, toolspan: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """
+        The heading says what they are of.
+        """
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "80")
+
+        out = re.sub(r"\x1b\[[\d;]*m", "", toolspan("report", weak(tmp_path)).out)
+
+        assert [["(50 %)", "(100 %)"]] == [
+            found for line in out.splitlines() if (found := re.findall(r"\(\d.*?\)", line))
+        ]
+        assert ("(unclassified)" in out, "(presumed)" in out) == (True, True)
 
     def test_a_long_list_ends_with_how_many_more(self, toolspan: Cli, tmp_path: Path) -> None:
         """

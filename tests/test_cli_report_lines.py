@@ -2,10 +2,10 @@
 What `report` says in words.
 """
 
-from tests.rows import call, failed, rewrite, rows, task, task_tool
+from tests.rows import call, failed, retry, rewrite, rows, task, task_tool
 from toolspan.cli._report_lines import broken_lines, damage_lines, tasks_line
 from toolspan.numbers import DEFAULT_TARGETS, report
-from toolspan.records import TaskTool
+from toolspan.records import Call, TaskTool
 
 
 class TestLines:
@@ -14,7 +14,8 @@ class TestLines:
         """
         What is said of a tool with such *sums* in its only task.
         """
-        return broken_lines(report(rows([call(1)], [task()], [sums]))["tools"], DEFAULT_TARGETS)
+        given = rows([call(1)], [task()], [sums])
+        return broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
 
     def test_retries_per_step(self) -> None:
         """
@@ -28,15 +29,18 @@ class TestLines:
         """
         Of the episodes that a human heard of.
         """
-        expected = ["! search: 75 % of 20 permission escalations came without a retry before (target 90 %)"]
-        assert expected == self.broken(task_tool()._replace(episodes=30, escalated=20, clean=15))
+        line = "! search: 75 % of 20 permission escalations came without a retry before (target 90 %)"
+        assert [f"{line}\n  permission: stop calling this tool, escalate"] == self.broken(
+            task_tool()._replace(episodes=30, escalated=20, clean=15)
+        )
 
     def test_a_rate_just_below_its_target_reads_as_below_it(self) -> None:
         """
         159 of 199 are 79.8 %, which is not 80 %.
         """
-        expected = ["! search: 79.8 % of 199 validation failures recover (target 80 %)"]
-        assert expected == self.broken(task_tool()._replace(validation_failures=199, recovered=159))
+        [line] = self.broken(task_tool()._replace(validation_failures=199, recovered=159))
+
+        assert line.startswith("! search: 79.8 % of 199 validation failures recover (target 80 %)\n")
 
     def test_the_code_is_named_where_no_field_is(self) -> None:
         """
@@ -49,9 +53,67 @@ class TestLines:
         ]
         sums = task_tool()._replace(validation_failures=21, recovered=1)
 
-        lines = broken_lines(report(rows(calls, [task()], [sums]))["tools"], DEFAULT_TARGETS)
+        given = rows(calls, [task()], [sums])
 
-        assert ["! search: 5 % of 21 validation failures recover (target 80 %); code `RANGE`, 20 of 20 lost"] == lines
+        [line] = broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+
+        expected = """\
+! search: 5 % of 21 validation failures recover (target 80 %); code `RANGE`, 20 of 20 lost
+  validation: rewrite the argument named in `field`, call once more"""
+        assert expected == line
+
+    @staticmethod
+    def retried(error_class: str, code: str, verdict: str) -> list[str]:
+        """
+        What is said of 20 failures, each with one retry of such a verdict.
+        """
+        calls: list[Call] = []
+        for place in range(0, 40, 2):
+            again = retry(call(place + 1, start=20), of=place, verdict=verdict)
+            calls += [failed(call(place), error_class, code), again]
+        sums = task_tool(steps=20)._replace(retries=20)
+        given = rows(calls, [task()], [sums._replace(wasted=20) if verdict == "wasted" else sums])
+        return broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+
+    def test_what_to_do_is_the_action_of_the_class_that_is_retried_most(self) -> None:
+        """
+        On a second line where one would be too long.
+        """
+        line = "! search: 1 retries per step in 20 steps (target under 1); 20 of 20 retries wasted, most after CONFLICT"
+        action = "business_rule: explain the rule, offer its alternatives"
+
+        assert [f"{line}\n  {action}"] == self.retried("business_rule", "CONFLICT", "wasted")
+
+    def test_the_class_is_that_of_the_code_which_the_line_names(self) -> None:
+        """
+        Other codes may together be of another class.
+        """
+        codes = [("business_rule", "CONFLICT")] * 8 + [("fatal", "GONE")] * 6 + [("fatal", "LOST")] * 6
+        calls: list[Call] = []
+        for place, (error_class, code) in enumerate(codes):
+            again = retry(call(2 * place + 1, start=20), of=2 * place, verdict="wasted")
+            calls += [failed(call(2 * place), error_class, code), again]
+        given = rows(calls, [task()], [task_tool(steps=20)._replace(retries=20, wasted=20)])
+
+        [line] = broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+
+        assert "most after CONFLICT\n  business_rule: " in line
+
+    def test_a_short_line_tells_it_at_once(self) -> None:
+        """
+        Of retries that were too many or too early, no code is named.
+        """
+        line = "! search: 1 retries per step in 20 steps (target under 1)"
+
+        assert [f"{line}; transient: retry once"] == self.retried("transient", "BUSY", "over_cap")
+
+    def test_nothing_is_advised_where_no_class_is_known(self) -> None:
+        """
+        It would be a guess.
+        """
+        line = "! search: 1 retries per step in 20 steps (target under 1)"
+
+        assert [line] == self.retried("unclassified", "UNCLASSIFIED", "over_cap")
 
     def test_damage_is_told_by_its_parts_the_largest_first(self) -> None:
         """

@@ -276,6 +276,19 @@ class TestErrors:
         assert message.startswith(f"toolspan.toml line {line}: ")
         assert "\n" not in message
 
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("[[rule]]\nmessage=x\n", "line 2: invalid value; put text in quotes"),
+            ('[[rule]]\nmessage="x\n', "line 2: illegal character '\\n'; end the text with its quote"),
+        ],
+    )
+    def test_text_without_its_quotes_is_told_how(self, text: str, message: str, tmp_path: Path) -> None:
+        """
+        The slip that people make most.
+        """
+        assert f"toolspan.toml {message}" == refuse(text, tmp_path)
+
     def test_missing_file_is_named(self, tmp_path: Path) -> None:
         """
         A file that is not there is an error: its rules would be missed.

@@ -308,7 +308,7 @@ class TestForeign:
             ('{"trace": {"resourceSpans": []}}', "jq -c .trace"),
             ('{"resourceLogs": []}', "OTLP logs"),
             ('{"resource_metrics": []}', "OTLP metrics"),
-            ('{"anything": 1}', "no `resourceSpans`"),
+            ('{"anything": 1}', "no `resourceSpans`; export OTLP/JSON, one request per line"),
         ],
     )
     @pytest.mark.parametrize("indent", [None, 2])

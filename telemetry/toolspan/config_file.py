@@ -32,6 +32,12 @@ _CONDITIONS: Mapping[str, Condition] = {
     "exception": Condition.ERROR_TYPE,
 }
 
+#: What to do about `tomllib`'s problems, by how they begin.
+_SYNTAX_REMEDIES: Mapping[str, str] = {
+    "Invalid value": "; put text in quotes",
+    "Illegal character '\\n'": "; end the text with its quote",
+}
+
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Name = Annotated[str, Field(min_length=1)]
@@ -234,7 +240,8 @@ def _syntax_message(path: str, text: str, problem: str) -> str:
     what, _, place = problem.rpartition(" (at ")
     found = re.match(r"line (\d+)", place)
     line = int(found[1]) if found else text.count("\n", 0, len(text.rstrip())) + 1
-    return f"{path} line {line}: {what[:1].lower()}{what[1:]}"
+    remedy = next((remedy for start, remedy in _SYNTAX_REMEDIES.items() if what.startswith(start)), "")
+    return f"{path} line {line}: {what[:1].lower()}{what[1:]}{remedy}"
 
 
 def _message(path: str, lines: Mapping[Place, int], problems: list[ErrorDetails]) -> str:

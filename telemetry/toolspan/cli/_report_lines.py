@@ -3,10 +3,16 @@ What `report` says in words: which target a tool breaks, where its damage comes 
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
+from toolspan.cli._actions import action_for
 from toolspan.cli._text import counted, duration, inert, number, percent, percent_below
 from toolspan.documents import Recovery, Report, Tasks, ToolReport
 from toolspan.numbers import Targets
+from toolspan.records import Rows
+
+#: Longer lines are hard to read on any terminal.
+_MOST_COLUMNS: Final = 100
 
 
 def tasks_line(tasks: Tasks) -> str:
@@ -24,15 +30,26 @@ def tasks_line(tasks: Tasks) -> str:
     return f"{counted(tasks['total'], 'task')}{f': {parts}' if parts else ''}"
 
 
-def broken_lines(tools: Mapping[str, ToolReport], targets: Targets) -> list[str]:
+def broken_lines(tools: Mapping[str, ToolReport], targets: Targets, rows: Rows) -> list[str]:
     """
-    One line for each broken target, the tool with the most damage first.
+    Each broken target and what to do about it, the tool with the most damage first.
+
+    Args:
+        rows: those that *tools* were counted from.
     """
     return [
-        f"! {inert(name)}: {_broken(target, tool, targets)}"
+        _with_action(f"! {inert(name)}: {_broken(target, tool, targets)}", action_for(target, name, tool, rows))
         for name, tool in tools.items()
         for target in tool["broken"]
     ]
+
+
+def _with_action(line: str, action: str) -> str:
+    """
+    *line* and *action* on one line where they fit, else on two.
+    """
+    joined = f"{line}; {action}" if action else line
+    return joined if len(joined) <= _MOST_COLUMNS else f"{line}\n  {action}" if action else line
 
 
 def damage_lines(tools: Mapping[str, ToolReport]) -> list[str]:

@@ -1,11 +1,13 @@
 """
 `report --format table`: which tool hurts, and how.
 
-The worst tool stands first. Beside each number stand the cases it rests on, below it in parentheses the share of them
-that is presumed or unclassified; a number that breaks its target ends in `!` and is said in words below the table.
+The worst tool stands first. Beside each number stand the cases it rests on and, where there is one, in parentheses the
+share of them that is presumed or unclassified (below the number where the terminal is narrow); a number that breaks its
+target ends in `!` and is said in words below the table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -14,6 +16,7 @@ from toolspan.cli._failing import failing_lines, failing_tools
 from toolspan.cli._report_lines import broken_lines, damage_lines, note_lines, tasks_line
 from toolspan.cli._tables import (
     Column,
+    is_wide_enough,
     print_heading,
     print_lines,
     print_section,
@@ -25,15 +28,46 @@ from toolspan.documents import Report, ToolReport
 from toolspan.numbers import Targets
 from toolspan.records import Rows
 
-_COLUMNS = (
-    Column("tool", is_name=True),
-    Column("damage"),
-    Column("calls failed\n(unclassified)"),
-    Column("retries/task\n(presumed)"),
-    Column("recovered\n(presumed)"),
-    Column("escalated\nat once"),
-)
 _NOTHING = "-"
+
+
+class _Cell(NamedTuple):
+    """
+    A number, and the share of its cases that weakens it.
+    """
+
+    value: str
+    weak_share: float | None = None
+    is_broken: bool = False
+
+
+class _Weakness(NamedTuple):
+    """
+    What the shares of a column are of, as its heading says it and as it stands beside a number.
+    """
+
+    heading: str
+    short: str
+
+
+class _Number(NamedTuple):
+    """
+    A column of numbers.
+    """
+
+    heading: str
+    weakness: _Weakness | None = None
+
+
+_UNCLASSIFIED: Final = _Weakness("(unclassified)", "uncl.")
+_PRESUMED: Final = _Weakness("(presumed)", "pres.")
+_NUMBERS: Final = (
+    _Number("damage"),
+    _Number("calls failed", _UNCLASSIFIED),
+    _Number("retries/task", _PRESUMED),
+    _Number("recovered", _PRESUMED),
+    _Number("escalated\nat once"),
+)
 
 
 def print_reports(
@@ -56,8 +90,8 @@ def _print_report(console: Console, report: Report, rows: Rows, targets: Targets
         print_lines(console, ["No tool was called."])
         return
     console.print()
-    print_table(console, _COLUMNS, [_row(name, tool) for name, tool in report["tools"].items()])
-    print_section(console, "Broken targets", broken_lines(report["tools"], targets), style="red")
+    _print_numbers(console, report["tools"])
+    print_section(console, "Broken targets", broken_lines(report["tools"], targets, rows), style="red")
     print_section(console, "Damage", damage_lines(report["tools"]))
     failing = failing_tools(report, min_calls=targets.min_cases)
     print_section(console, "Failing", failing_lines(report["tools"], failing, rows))
@@ -65,28 +99,44 @@ def _print_report(console: Console, report: Report, rows: Rows, targets: Targets
     print_lines(console, note_lines(report), style="dim")
 
 
-def _row(name: str, tool: ToolReport) -> list[str | Text]:
+def _print_numbers(console: Console, tools: Mapping[str, ToolReport]) -> None:
+    names = [inert(name) for name in tools]
+    numbers = list(zip(*map(_row, tools.values()), strict=True))
+    columns = [Column("tool", is_name=True), *map(_column, _NUMBERS, numbers)]
+    beside = list(zip(names, *map(_beside, _NUMBERS, numbers), strict=True))
+    if is_wide_enough(console, columns, beside):
+        print_table(console, columns, beside)
+        return
+    below = zip(names, *([_below(cell) for cell in cells] for cells in numbers), strict=True)
+    print_table(console, [column._replace(is_aligned=False) for column in columns], list(below))
+
+
+def _column(number: _Number, cells: Iterable[_Cell]) -> Column:
+    if number.weakness is None or not any(cell.weak_share for cell in cells):
+        return Column(number.heading)
+    return Column(f"{number.heading}\n{number.weakness.heading}", is_aligned=True)
+
+
+def _row(tool: ToolReport) -> Iterator[_Cell]:
+    """
+    The cells of a tool, one for each of `_NUMBERS`.
+    """
     failed = sum(tool["errors"].values())
     detail, broken = tool["detail"], tool["broken"]
     recovery, escalations = tool["validation_recovery"], tool["escalations"]
-    return [
-        inert(name),
-        f"{tool['damage']:,}",
-        _cell(_of(failed, tool["calls"]), detail["unclassified_share"]),
-        _cell(
-            _retries(tool),
-            detail["presumed_share"]["retries"],
-            is_broken="retries_per_step" in broken or "retries_p95" in broken,
-        ),
-        _cell(
-            _of(recovery["recovered"], recovery["failures"]),
-            detail["presumed_share"]["rewrites"],
-            is_broken="validation_recovery" in broken,
-        ),
-        _cell(
-            _of(escalations["without_prior_retry"], escalations["escalated"]), is_broken="clean_escalations" in broken
-        ),
-    ]
+    is_over = "retries_per_step" in broken or "retries_p95" in broken
+    yield _Cell(f"{tool['damage']:,}")
+    yield _Cell(_of(failed, tool["calls"]), detail["unclassified_share"])
+    yield _Cell(_retries(tool), detail["presumed_share"]["retries"], is_over)
+    yield _Cell(
+        _of(recovery["recovered"], recovery["failures"]),
+        detail["presumed_share"]["rewrites"],
+        "validation_recovery" in broken,
+    )
+    yield _Cell(
+        _of(escalations["without_prior_retry"], escalations["escalated"]),
+        is_broken="clean_escalations" in broken,
+    )
 
 
 def _of(part: int, whole: int) -> str:
@@ -103,8 +153,28 @@ def _retries(tool: ToolReport) -> str:
     return _NOTHING if per_step is None else f"{number(per_step)} a step"
 
 
-def _cell(value: str, weak_share: float | None = None, *, is_broken: bool = False) -> Text:
-    text = Text(f"{value}!" if is_broken else value, style="bold red" if is_broken else "")
-    if weak_share:
-        text.append(f"\n({percent(weak_share)})", style="yellow")
-    return text
+def _beside(number: _Number, cells: Sequence[_Cell]) -> list[Text]:
+    """
+    The *cells* with each share beside its number; the numbers stay below one another.
+    """
+    if number.weakness is None or not any(cell.weak_share for cell in cells):
+        return [_value(cell) for cell in cells]
+    longest = max(len(_value(cell)) for cell in cells)
+    texts: list[Text] = []
+    for cell in cells:
+        text = _value(cell)
+        text.pad_left(longest - len(text))
+        texts.append(text.append(_share(cell, f" {number.weakness.short}", before=" "), style="yellow"))
+    return texts
+
+
+def _below(cell: _Cell) -> Text:
+    return _value(cell).append(_share(cell, before="\n"), style="yellow")
+
+
+def _value(cell: _Cell) -> Text:
+    return Text(f"{cell.value}!", style="bold red") if cell.is_broken else Text(cell.value)
+
+
+def _share(cell: _Cell, of: str = "", *, before: str) -> str:
+    return f"{before}({percent(cell.weak_share)}{of})" if cell.weak_share else ""

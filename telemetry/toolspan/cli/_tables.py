@@ -35,10 +35,13 @@ _SECONDS: Final = len("2026-05-04T13:06:40")
 class Column(NamedTuple):
     """
     A column: its *heading* (lines parted by a newline) and whether it holds names, which may fold, or values.
+
+    Values stand right, unless they are *aligned* already.
     """
 
     heading: str
     is_name: bool = False
+    is_aligned: bool = False
 
 
 def open_console() -> Console:
@@ -70,6 +73,15 @@ def print_table(console: Console, columns: Sequence[Column], rows: Iterable[Sequ
     console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
+def is_wide_enough(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> bool:
+    """
+    Whether *rows* fit on the terminal with no name folded.
+    """
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = [_widths(column, [row[place] for row in cells])[1] for place, column in enumerate(columns)]
+    return sum(width + _GAP for width in widths) <= console.width
+
+
 def _widths(column: Column, cells: Iterable[Text]) -> tuple[int, int]:
     """
     The least and the full width of a column: values need all of it, names can be folded.
@@ -84,7 +96,7 @@ def _make_table(columns: Sequence[Column], widths: Sequence[tuple[int, int]], ro
     for column, (least, _) in zip(columns, widths, strict=True):
         table.add_column(
             Text(column.heading),
-            justify="left" if column.is_name else "right",
+            justify="left" if column.is_name or column.is_aligned else "right",
             overflow="fold",
             no_wrap=not column.is_name,
             min_width=least,

@@ -84,7 +84,7 @@ _OBJECTS = (
     ({"traceID"}, "looks like Jaeger's JSON; export OTLP instead"),
     ({"traceId", "id"}, "looks like Zipkin's JSON; export OTLP instead"),
     ({"traceId", "spanId"}, "is a single span without its request; export OTLP/JSON requests instead"),
-    (set[str](), "is JSON, but no OTLP request: it has no `resourceSpans`"),
+    (set[str](), "is JSON, but no OTLP request: it has no `resourceSpans`; export OTLP/JSON, one request per line"),
 )
 
 
