@@ -14,6 +14,7 @@ import pytest
 from tests import otlp_builder as build
 from tests.cli_runner import BAD_DATE, Cli, call_of, scene, write
 from tests.rows import call, rows, task, task_tool
+from toolspan.cli._report_table import MOST_TOOLS
 from toolspan.cli.report import NUMBERS
 from toolspan.numbers import report
 
@@ -158,6 +159,18 @@ s           0  67 % of 3 (50 % uncl.)       0 p95 0  100 % of 1 (100 % pres.)   
             found for line in out.splitlines() if (found := re.findall(r"\(\d.*?\)", line))
         ]
         assert ("(unclassified)" in out, "(presumed)" in out) == (True, True)
+
+    def test_a_table_of_thousands_of_tools_is_cut(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        Where models make names up, the table shows the worst and says how many it leaves out; CSV has all.
+        """
+        spans = [build.run_span(1), *(build.tool_span(n + 2, f"tool{n}", parent=1) for n in range(MOST_TOOLS + 30))]
+        path = write(tmp_path / "many.jsonl", spans)
+
+        result, everything = toolspan("report", path), toolspan("report", path, "--format", "csv")
+
+        assert "and 30 tools more, of less damage; --format csv has all, --tool any one.\n" in result.stdout
+        assert MOST_TOOLS + 30 == everything.stdout.count("\ntool")
 
     def test_a_long_list_ends_with_how_many_more(self, toolspan: Cli, tmp_path: Path) -> None:
         """

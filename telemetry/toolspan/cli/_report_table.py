@@ -7,6 +7,7 @@ target ends in `!` and is said in words below the table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from rich.console import Console
@@ -23,12 +24,14 @@ from toolspan.cli._tables import (
     print_table,
     window_lines,
 )
-from toolspan.cli._text import inert, number, percent
+from toolspan.cli._text import counted, inert, number, percent
 from toolspan.documents import Report, ToolReport
 from toolspan.numbers import Targets
 from toolspan.records import Rows
 
 _NOTHING = "-"
+#: A table beyond this is no table for a person; where models make tool names up there can be thousands.
+MOST_TOOLS: Final = 200
 
 
 class _Cell(NamedTuple):
@@ -90,7 +93,12 @@ def _print_report(console: Console, report: Report, rows: Rows, targets: Targets
         print_lines(console, ["No tool was called."])
         return
     console.print()
-    _print_numbers(console, report["tools"])
+    _print_numbers(console, dict(islice(report["tools"].items(), MOST_TOOLS)))
+    if len(report["tools"]) > MOST_TOOLS:
+        more = len(report["tools"]) - MOST_TOOLS
+        print_lines(
+            console, [f"and {counted(more, 'tool')} more, of less damage; --format csv has all, --tool any one."]
+        )
     print_section(console, "Broken targets", broken_lines(report["tools"], targets, rows), style="red")
     print_section(console, "Damage", damage_lines(report["tools"]))
     failing = failing_tools(report, min_calls=targets.min_cases)
