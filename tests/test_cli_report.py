@@ -169,8 +169,8 @@ s           0  67 % of 3 (50 % uncl.)       0 p95 0  100 % of 1 (100 % pres.)   
 
         result, everything = toolspan("report", path), toolspan("report", path, "--format", "csv")
 
-        assert "and 30 tools more, of less damage; --format csv has all, --tool any one.\n" in result.stdout
-        assert MOST_TOOLS + 30 == everything.stdout.count("\ntool")
+        assert "and 30 tools more, of less damage; --format csv has all, --tool any one.\n" in result.out
+        assert MOST_TOOLS + 30 == everything.out.count("\ntool")
 
     def test_a_long_list_ends_with_how_many_more(self, toolspan: Cli, tmp_path: Path) -> None:
         """
