@@ -62,7 +62,27 @@ class TestWrappers:
     )
     def test_are_opened(self, wrapped: str) -> None:
         """What a framework puts around arguments is no part of them."""
-        assert HASHER.hash('{"room": "12"}') == HASHER.hash(wrapped)
+        assert HASHER.hash('{"room": "12"}') == HASHER.hash(wrapped, tool="book", call_id="c1")
+
+    @pytest.mark.parametrize(
+        ("left", "right"),
+        [
+            ('{"id": "1", "input": {"x": 1}}', '{"id": "2", "input": {"x": 1}}'),
+            ('{"name": "A", "parameters": {"x": 1}}', '{"name": "B", "parameters": {"x": 1}}'),
+            ('{"type": "A", "args": {"x": 1}}', '{"type": "B", "args": {"x": 1}}'),
+            ('{"tags": ["a"], "input": {"x": 1}}', '{"tags": ["b"], "input": {"x": 1}}'),
+            ('{"metadata": 1, "inputs": {"x": 1}}', '{"metadata": 2, "inputs": {"x": 1}}'),
+            ('{"id": 1, "input": "{\\"x\\": 1}"}', '{"id": 2, "input": "{\\"x\\": 1}"}'),
+            (
+                '{"function": {"arguments": {"x": 1}}, "target": 1}',
+                '{"function": {"arguments": {"x": 1}}, "target": 2}',
+            ),
+            ('{"input_str": "a", "mode": 1}', '{"input_str": "a", "mode": 2}'),
+        ],
+    )
+    def test_an_everyday_signature_is_no_wrapper(self, left: str, right: str) -> None:
+        """What stands beside an argument of a wrapper's name counts, unless the span says the same."""
+        assert HASHER.hash(left, tool="update", call_id="c1") != HASHER.hash(right, tool="update", call_id="c1")
 
     def test_a_tools_own_argument_of_a_wrappers_name_is_kept(self) -> None:
         """An argument that happens to be called `input` beside others is the tool's own."""

@@ -100,6 +100,44 @@ class TestOrderOfBelief:
         assert expected == said(judge(values, status=2, exception=exception))
 
 
+class TestTextsOfFailures:
+    @pytest.mark.parametrize(
+        "error",
+        [
+            '{"message": "503 Service Unavailable"}',
+            '"503 Service Unavailable"',
+            '{"code": "X_Y", "detail": "HTTP 503"}',
+        ],
+    )
+    def test_in_an_envelope_without_a_class_are_read(self, error: str) -> None:
+        """`ok: false` says that it failed; its text may say why."""
+        judged = judge({"gen_ai.tool.call.result": f'{{"ok": false, "error": {error}}}'})
+
+        assert said(judged) == UNAVAILABLE
+
+    @pytest.mark.parametrize(
+        "result",
+        [
+            '{"status": "5", "x": 1}',
+            '{"status": "14"}',
+            '{"result": {"status": "7"}}',
+            '{"sku": "A", "status": "Unavailable"}',
+            '{"status": "UNAVAILABLE", "sku": "A"}',
+            '{"status": 409, "type": "order", "id": 3}',
+            '{"status": 500, "title": "Dune"}',
+        ],
+    )
+    def test_are_not_made_of_a_tools_own_data(self, result: str) -> None:
+        """An object with a `status` is no error document for that."""
+        assert said(judge({"gen_ai.tool.call.result": result}, status=2)) == UNKNOWN
+
+    def test_of_a_success_wait_for_a_failed_inner_span(self) -> None:
+        """Plain text that would name a class is kept, whatever words stand in it."""
+        judged = judge({"gen_ai.tool.call.result": "HTTP 503 Service Unavailable"})
+
+        assert ("ok", "transient", "UNAVAILABLE") == said(judged)
+
+
 class TestGenericTypes:
     @pytest.mark.parametrize(
         ("kind", "text", "expected"),
@@ -193,6 +231,19 @@ class TestOutcome:
             ),
             pytest.param({"db.response.status_code": "00000"}, 0, None, "ok", id="SQL success"),
             pytest.param({"http.response.status_code": 418}, 0, None, "error", id="a status alone fails"),
+            pytest.param(
+                {"gen_ai.tool.call.result": '{"isError": true, "ok": true}'}, 0, None, "error", id="isError and ok"
+            ),
+            pytest.param(
+                {"gen_ai.tool.call.result": '{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}}'},
+                0,
+                None,
+                "error",
+                id="a JSON-RPC error",
+            ),
+            pytest.param(
+                {"gen_ai.tool.call.result": "This tool call is rejected."}, 0, None, "cancelled", id="a refusal as text"
+            ),
         ],
     )
     def test_is_read(
@@ -237,11 +288,25 @@ class TestDerivedTags:
         """A tag of a class does not turn a cancelled call into a failure."""
         assert judge({**TAGS, "error.type": "CancelledError"}, status=2).outcome == "cancelled"
 
-    def test_code_unclassified_names_no_class(self) -> None:
-        """What the tool itself could not classify counts as unclassified."""
+    def test_code_unclassified_ends_the_search(self) -> None:
+        """What the tool itself could not classify counts as unclassified, whatever its text looks like."""
         tags: dict[str, object] = {"toolspan.error.class": "fatal", "toolspan.error.code": "UNCLASSIFIED"}
 
-        assert said(judge(tags, status=2)) == UNKNOWN
+        assert said(judge(tags, status=2, message="503 Service Unavailable")) == (
+            "error",
+            "unclassified",
+            "UNCLASSIFIED",
+        )
+
+    def test_saying_ok_give_way_to_an_error(self) -> None:
+        """A derived tag does not turn a failed span into a success."""
+        assert judge({"toolspan.tagged": "processor", "toolspan.call.outcome": "ok"}, status=2).outcome == "error"
+
+    def test_a_stated_refusal_keeps_its_code(self) -> None:
+        """Cancelled because a human refused is told from cancelled because the caller gave up."""
+        stated: dict[str, object] = {"toolspan.call.outcome": "cancelled", "toolspan.error.code": "REJECTED"}
+
+        assert said(judge(stated)) == ("cancelled", None, "REJECTED")
 
 
 class TestWaits:
@@ -302,6 +367,7 @@ class TestRulesOfTheUser:
                 ("httpx.HTTPStatusError", "Server error '503 Service Unavailable'", ""),
                 id="text",
             ),
+            pytest.param(rule(Condition.HTTP, 409), {"error.type": "409"}, None, id="numeric error.type"),
             pytest.param(rule(Condition.GRPC, "ABORTED"), {"rpc.grpc.status_code": "10"}, None, id="gRPC number"),
             pytest.param(rule(Condition.JSONRPC, -32011), {"error.type": "-32011"}, None, id="vendor's JSON-RPC code"),
             pytest.param(rule(Condition.SQLSTATE, "23"), {"db.response.status_code": "23514"}, None, id="SQLSTATE"),

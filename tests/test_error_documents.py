@@ -60,8 +60,11 @@ class TestEnvelope:
         assert ("business_rule", "SLOT_TAKEN", 0) == (*reading.named[:2], reading.lint)
 
     def test_code_unclassified_takes_the_class_back(self) -> None:
-        """What `@tool` could not classify it answers as fatal; every reader counts it as unclassified."""
-        assert read_envelope(envelope(code="UNCLASSIFIED", **{"class": "fatal"})).named is None
+        """What a tool could not classify it answers as fatal; every reader counts it as unclassified."""
+        named = read_envelope(envelope(code="UNCLASSIFIED", **{"class": "fatal"})).named
+
+        assert named is not None
+        assert named[:2] == ("unclassified", "UNCLASSIFIED")
 
     @pytest.mark.parametrize(
         ("error", "flag"),
@@ -122,6 +125,13 @@ class TestErrorDocuments:
             pytest.param(
                 {"type": "https://e.test/p#too-late/", "status": 422}, "validation", "TOO_LATE", id="fragment"
             ),
+            pytest.param(
+                {"type": "https://e.test/out-of%20credit?x=1", "status": 409},
+                "business_rule",
+                "OUT_OF_CREDIT",
+                id="query",
+            ),
+            pytest.param({"title": "Not Found", "status": 404}, "validation", "NOT_FOUND", id="reason as title"),
             pytest.param({"error": "invalid_grant"}, "permission", "REAUTHORIZATION_REQUIRED", id="oauth"),
         ],
     )
@@ -139,6 +149,10 @@ class TestErrorDocuments:
             {"status": "409", "title": "a member of the wrong type is ignored"},
             {"status": True, "title": "x"},
             {"status": 200, "title": "fine"},
+            {"status": 500, "title": "Dune"},
+            {"status": 409, "type": "order"},
+            {"status": "PERMISSION_DENIED"},
+            {"status": "Unavailable", "code": 503},
             {"status": "UNKNOWN", "code": 500},
             {"error": "not found"},
             {"error": {"code": "rate_limit_exceeded"}},

@@ -54,6 +54,10 @@ TRACE = [
     build.span(3, {"http.response.status_code": 503, "server.address": "a"}, parent=2, kind=3, name="POST", status=2),
     build.span(4, {"gen_ai.operation.name": "chat"}, parent=1, name="chat gpt"),
     build.span(5, {"toolspan.kind": "escalation", "toolspan.escalation.tool": "search"}, parent=1),
+    build.span(7, {"app.note": "x"}, parent=1, name="child", status=2),
+    build.span(8, {"toolspan.kind": "step"}, parent=1, name="step"),
+    build.tool_span(9, "book", {"gen_ai.tool.call.id": "c", "gen_ai.agent.name": ["x"]}, parent=1),
+    build.tool_span(10, "book", {"gen_ai.tool.call.result": "fine"}, parent=1, events=[build.event("log")]),
     build.tool_span(6, "búsca ✈", {"gen_ai.tool.call.result": "x" * 200 + '"ok": false'}, parent=1),
 ]
 
@@ -67,7 +71,7 @@ class TestBothEncodings:
 
     def test_keep_what_matters_of_each_span(self, decoder: Decoder) -> None:
         """Roles, marks and failed HTTP clients are recognised; a model call leaves ids and times."""
-        run, tool, client, chat, escalation, _ = decoder.decode_json(build.json_line(TRACE)).spans
+        run, tool, client, chat, escalation, *_ = decoder.decode_json(build.json_line(TRACE)).spans
 
         roles = [Role.RUN, Role.TOOL, Role.OTHER, Role.OTHER, Role.ESCALATION]
         assert roles == [span.role for span in (run, tool, client, chat, escalation)]
@@ -139,6 +143,21 @@ class TestOddSpans:
         line = build.json_line([{**build.tool_span(2), **change}])
 
         assert len(decoder.decode_json(line).spans) == 1
+
+    def test_a_number_of_thousands_of_digits_costs_only_itself(self, decoder: Decoder) -> None:
+        """Python refuses to convert it; the line is read all the same."""
+        line = build.json_line([build.tool_span(2), build.tool_span(3)]).replace(
+            b'"kind": 1', b'"kind": ' + b"9" * 5000, 1
+        )
+
+        assert len(decoder.decode_json(line).spans) == 2
+
+    @pytest.mark.parametrize("parent", ["xyz", 5, ["a"]])
+    def test_an_unreadable_parent_is_one_that_never_comes(self, decoder: Decoder, parent: object) -> None:
+        """It makes no second root."""
+        (span,) = decoder.decode_json(build.json_line([{**build.tool_span(2), "parentSpanId": parent}])).spans
+
+        assert len(span.parent_id) == 8
 
     def test_an_end_before_its_start_is_0_long(self, decoder: Decoder) -> None:
         """A clock that ran backwards makes no negative durations."""

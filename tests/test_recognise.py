@@ -113,6 +113,7 @@ class TestToolName:
             ({"traceloop.span.kind": "tool"}, "search.tool", "search"),
             ({"gen_ai.tool.name": ""}, "running tool", "_unknown"),
             ({"gen_ai.tool.name": 5}, "execute_tool ", "_unknown"),
+            ({"gen_ai.tool.name": "  "}, "execute_tool book", "book"),
             ({"gen_ai.tool.name": "x" * 1000}, "", "x" * 256),
         ],
     )
@@ -193,6 +194,20 @@ class TestCallFacts:
         call = call_of(view({"mcp.method.name": "tools/call", "jsonrpc.request.id": "7"}, kind=kind))
 
         assert (side, "7") == (call.side, call.request_id)
+
+    def test_no_attempt_at_all_is_no_count(self) -> None:
+        """A call that was made was tried."""
+        assert call_of(view({**TOOL, "toolspan.call.attempts": 0})).attempts is None
+
+    def test_a_tool_that_asks_a_human_is_an_escalation_too(self) -> None:
+        """A tool span may say itself that it stands for an escalation."""
+        own = {"toolspan.kind": "escalation", "toolspan.escalation.tool": "refund"}
+
+        facts = reduce(view({**TOOL, **own}))
+
+        assert facts.role == Role.TOOL
+        assert facts.escalation is not None
+        assert facts.escalation.tool == "refund"
 
     def test_odd_counts_are_absent(self) -> None:
         """Negative, boolean or unreadable counts say nothing."""

@@ -92,6 +92,7 @@ class TestPlainResults:
             "{'ok': False}",
             '{"isError": true}',
             "status='failure'",
+            "503 Service Unavailable",
             '{"success": false}',
             '{"error": "x"}',
             '{"ok": true}',
@@ -101,7 +102,7 @@ class TestPlainResults:
         """What could say "failed" is looked at."""
         assert not is_plain(result)
 
-    @pytest.mark.parametrize("result", [None, '{"flights": [{"id": "F1"}]}', "email of the available one", ""])
+    @pytest.mark.parametrize("result", [None, '{"flights": [{"id": "F1", "note": "email of the available one"}]}', ""])
     def test_are_not_parsed(self, result: str | None) -> None:
         """Most successes take the short way."""
         assert is_plain(result)

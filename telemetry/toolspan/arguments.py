@@ -9,30 +9,22 @@ first. Empty and redacted arguments are unknown arguments: None.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, cast
 
 from toolspan.evidence.payloads import is_array, is_object, parse
 
-#: Keys under which a wrapper holds the arguments, by what tells it is that wrapper.
-_RUN_INPUT: Final = "input_str"  # OpenLLMetry on LangChain: {input_str, tags, metadata, inputs, kwargs}
+#: OpenLLMetry on LangChain: {input_str, tags, metadata, inputs, kwargs}; metadata and kwargs change with each call.
+_RUN_INPUT: Final = "input_str"
+_RUN_KEYS: Final = frozenset((_RUN_INPUT, "tags", "metadata", "inputs", "kwargs"))
+#: Keys under which a wrapper holds the arguments.
 _WRAPPER_KEYS: Final = ("arguments", "kwargs", "inputs", "args", "input", "tool_input", "parameters")
-#: What may stand beside them in a wrapper and says nothing of the arguments.
-_COMPANIONS: Final = frozenset(
-    (
-        "id",
-        "call_id",
-        "tool_call_id",
-        "tool_name",
-        "name",
-        "type",
-        "tags",
-        "metadata",
-        "args",
-        "function",
-        "sanitize_inputs_outputs",
-    )
-)
+#: What may stand beside them, where it says no more than the span does: a name, an id, a kind of message.
+_NAME_KEYS: Final = frozenset(("name", "tool_name"))
+_ID_KEYS: Final = frozenset(("id", "call_id", "tool_call_id"))
+_CALL_TYPES: Final = frozenset(("function", "tool_call", "tool_use"))
+#: A switch of smolagents' wrapper around every tool.
+_SWITCHES: Final = frozenset(("sanitize_inputs_outputs",))
 #: Nothing, a word for "taken out" or for "none" in whatever brackets, or stars.
 _REDACTED: Final = re.compile(
     r"[\s*_<>\[\](){}\"'.-]*"
@@ -65,37 +57,55 @@ _chunks: Final = _chunk_encoder()
 _SUSPECTS: Final = frozenset((*_WRAPPER_KEYS, _RUN_INPUT, "function"))
 
 
-def unwrap(value: object) -> object:
+def unwrap(value: object, *, tool: str = "", call_id: str = "") -> object:
     """
-    The arguments inside the wrappers that frameworks put around them.
+    The arguments inside the wrappers that frameworks put around them, for a call of *tool* with *call_id*.
+
+    A wrapper is opened only where what stands beside the arguments says nothing that the span does not say itself: a
+    tool may well have an argument `id` beside one named `input`.
     """
     for _ in range(_MAX_DEPTH):
-        inner = _open(value)
+        inner = parse(value) if isinstance(value, str) else _open(value, tool, call_id)
         if inner is value:
             return value
         value = inner
     return value
 
 
-def _open(value: object) -> object:
-    if isinstance(value, str):
-        return parse(value)
+def _open(value: object, tool: str, call_id: str) -> object:
     if not is_object(value):
         return value
-    if _RUN_INPUT in value:
-        inputs = value.get("inputs")
-        return inputs or value[_RUN_INPUT]
+    if "metadata" in value and isinstance(value.get(_RUN_INPUT), str) and value.keys() <= _RUN_KEYS:
+        return value.get("inputs") or value[_RUN_INPUT]
     function = value.get("function")
-    if is_object(function) and "arguments" in function:
-        return function["arguments"]
+    if is_object(function) and function.get("name") == tool and _says_nothing(value, "function", tool, call_id):
+        return function.get("arguments")
     for key in _WRAPPER_KEYS:
         inner = value.get(key)
         # a text under the key is the tool's own argument unless it holds data
         holds_data = is_object(inner) or (isinstance(inner, str) and inner.startswith("{"))
-        if holds_data and value.keys() <= _COMPANIONS | {key}:
-            # positional arguments beside keyword ones: both together are the arguments
-            return value if key == "kwargs" and value.get("args") else inner
+        if holds_data and _says_nothing(value, key, tool, call_id):
+            return inner
     return value
+
+
+def _says_nothing(value: Mapping[str, object], key: str, tool: str, call_id: str) -> bool:
+    """
+    Whether what stands beside *key* in *value* is known without it.
+    """
+    is_named = any(value.get(name) == tool for name in _NAME_KEYS if name in value)
+    for other, said in value.items():
+        is_known = (
+            other == key
+            or other in _SWITCHES
+            or (other in _NAME_KEYS and said == tool)
+            or (other in _ID_KEYS and (is_named or key == "function" or (bool(call_id) and said == call_id)))
+            or (other == "type" and said in _CALL_TYPES)
+            or (other == "args" and is_array(said) and not said)
+        )
+        if not is_known:
+            return False
+    return True
 
 
 def is_unknown(value: object) -> bool:
@@ -124,9 +134,11 @@ class ArgumentHasher:
         self._keyed: Callable[[], hashlib.blake2b] = hashlib.blake2b(key=secret, digest_size=_DIGEST_BYTES).copy
         self._ignored = frozenset(ignored)
 
-    def hash(self, value: object) -> str | None:
+    def hash(self, value: object, *, tool: str = "", call_id: str = "") -> str | None:
         """
         The hash of *value* (4 hex characters of key id, 16 of digest), None where it is no known arguments.
+
+        *tool* and *call_id* are what the span says, so that a wrapper which repeats them is known as one.
         """
         if isinstance(value, str):
             # nearly all arguments are the text of a JSON object that is no wrapper: straight through
@@ -135,11 +147,11 @@ class ArgumentHasher:
                 plain = cast("dict[str, object]", arguments)
                 if _SUSPECTS.isdisjoint(plain):
                     return self._digest(plain)
-            return self._hash(arguments)
-        return self._hash(value)
+            return self._hash(arguments, tool, call_id)
+        return self._hash(value, tool, call_id)
 
-    def _hash(self, value: object) -> str | None:
-        arguments = unwrap(value)
+    def _hash(self, value: object, tool: str, call_id: str) -> str | None:
+        arguments = unwrap(value, tool=tool, call_id=call_id)
         if is_unknown(arguments):
             return None
         if self._ignored and is_object(arguments):

@@ -116,13 +116,15 @@ class Classifier:
         own = self._judge_evidence(gather(span._replace(attributes=bare), result), tool)
         if own.error_class is not None or own.outcome in ("cancelled", "deferred") or own.says_ok:
             return own
-        return self._judge_evidence(gather(span, result), tool)
+        tagged = self._judge_evidence(gather(span, result), tool)
+        return own if own.outcome == "error" and tagged.outcome == "ok" else tagged
 
     def _judge_evidence(self, evidence: Evidence, tool: str) -> Judgement:
         attributes, result = evidence.span.attributes, evidence.result
         stated = attributes.get(attr.CALL_OUTCOME)
         if stated in ("cancelled", "deferred"):
-            return Judgement(outcome=str(stated), evidence="tag")
+            is_rejected = stated == "cancelled" and attributes.get(attr.ERROR_CODE) == REJECTED_CODE
+            return Judgement(outcome=str(stated), code=REJECTED_CODE if is_rejected else None, evidence="tag")
         if stated is None and evidence.is_deferred:
             return Judgement(outcome="deferred", evidence="deferral")
         if result.is_rejected:
@@ -177,6 +179,8 @@ def _cache_key(span: SpanView, tool: str, result: object) -> tuple[object, ...] 
             kind, message, stacktrace = exception_of(event)
             # a stack trace is read for the cause of a wrapper only, and is ten times as long as the rest
             thrown = (kind, message, stacktrace if is_wrapper(kind) else "")
+            if len(message) > _MAX_KEY_CHARS * 4:
+                return None
     error_type = span.attributes.get(attr.ERROR_TYPE)
     return (tool, span.status_code, span.status_message, str(error_type or ""), result, thrown)
 
@@ -188,10 +192,11 @@ def _rule_view(evidence: Evidence) -> FailureEvidence:
     read: dict[str, str] = {}
     types = [evidence.exception_type, evidence.error_type]
     for finding in findings(evidence):
-        kind, _, value = finding.evidence.partition(":")
-        read.setdefault("http" if kind == "rfc9457" else "grpc" if kind == "aip193" else kind, value)
-        if kind == "exception":
-            types.append(value)
+        for said in (finding.evidence, finding.named.evidence if finding.named is not None else ""):
+            kind, _, value = said.partition(":")
+            read.setdefault("http" if kind == "rfc9457" else "grpc" if kind == "aip193" else kind, value)
+            if kind == "exception":
+                types.append(value)
     error = (evidence.result.envelope or {}).get("error")
     code = error.get("code") if is_object(error) else None
     return FailureEvidence(

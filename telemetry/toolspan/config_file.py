@@ -8,7 +8,7 @@ its message names what was probably meant.
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from toolspan.errors import ConfigError
 from toolspan.evidence.error_documents import to_code
+from toolspan.evidence.payloads import is_array, is_object
 from toolspan.numbers import DEFAULT_TARGETS
 from toolspan.positions import Place, key_lines
 from toolspan.rules import GRPC_CODES, Condition, EvidenceRule, RuleBook, compile_pattern, grpc_name
@@ -31,6 +32,10 @@ _CONDITIONS: Mapping[str, Condition] = {
     **{str(condition): condition for condition in Condition},
     "exception": Condition.ERROR_TYPE,
 }
+
+_TOO_LARGE = "this integer needs more than 64 bits; write a smaller one"
+#: More than Python reads, outside of texts and comments.
+_MANY_DIGITS = re.compile(r"""^[^\n#"']*?(?P<digits>\d(?:_?\d){4300})""", re.MULTILINE)
 
 #: What to do about `tomllib`'s problems, by how they begin.
 _SYNTAX_REMEDIES: Mapping[str, str] = {
@@ -208,10 +213,17 @@ def read_config(path: str) -> tuple[ConfigFile, RuleBook]:
     try:
         document = tomllib.loads(text)
         lines = key_lines(text)
+        too_large = next(_large_integers(document), None)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_syntax_message(path, text, str(error))) from None
+    except ValueError:
+        # Python reads no integer of more than 4300 digits, and `tomllib` lets that out as it is.
+        line = _line_of_digits(text)
+        raise ConfigError(f"{path}{f' line {line}' if line else ''}: {_TOO_LARGE}") from None
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply; write it with [tables]") from None
+    if too_large is not None:
+        raise ConfigError(f"{path} line {_line(lines, too_large)}: {_TOO_LARGE}")
     try:
         config = ConfigFile.model_validate(document)
     except ValidationError as error:
@@ -248,17 +260,39 @@ def _message(path: str, lines: Mapping[Place, int], problems: list[ErrorDetails]
     """
     The first of *problems* in the order of the file, and how many others there are.
     """
-    placed = sorted(((_line(lines, problem), _phrase(problem)) for problem in problems), key=lambda item: item[0])
+    said = ((_line(lines, problem["loc"]), _phrase(problem)) for problem in problems)
+    placed = sorted(said, key=lambda item: item[0])
     line, phrase = placed[0]
     others = f" (and {len(placed) - 1} more)" if len(placed) > 1 else ""
     return f"{path} line {line}: {phrase}{others}"
 
 
-def _line(lines: Mapping[Place, int], problem: ErrorDetails) -> int:
+def _large_integers(value: object, place: Place = ()) -> Iterator[Place]:
     """
-    The line of what *problem* is about, else of what it is in.
+    Where in *value* integers stand that TOML does not promise; no setting needs one, and Python prints not all of them.
     """
-    place = problem["loc"]
+    if is_object(value):
+        for key, inner in value.items():
+            yield from _large_integers(inner, (*place, key))
+    elif is_array(value):
+        for number, inner in enumerate(value):
+            yield from _large_integers(inner, (*place, number))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield place
+
+
+def _line_of_digits(text: str) -> int | None:
+    """
+    The line of the integer that is too long to be read; None where a quotation mark or a comment stands before it.
+    """
+    found = _MANY_DIGITS.search(text)
+    return text.count("\n", 0, found.start("digits")) + 1 if found else None
+
+
+def _line(lines: Mapping[Place, int], place: Place) -> int:
+    """
+    The line of what is at *place*, else of what it is in.
+    """
     while place and place not in lines:
         place = place[:-1]
     return lines.get(place, 1)

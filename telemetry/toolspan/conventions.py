@@ -68,6 +68,8 @@ def gate() -> list[tuple[str, frozenset[str]]]:
     values: dict[str, frozenset[str]] = {}
     for marker in (*TOOL_MARKERS, *RUN_MARKERS, *ESCALATION_MARKERS):
         values[marker.attribute] = values.get(marker.attribute, frozenset()) | marker.values
+    # any attribute of ours makes a span worth keeping, whatever kind it names
+    values[attr.KIND] = frozenset()
     return [*values.items(), *((name, frozenset[str]()) for name in _OWN)]
 
 

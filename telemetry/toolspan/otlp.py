@@ -174,9 +174,11 @@ class Decoder:
         seen = seen._replace(parent_id=parent_id, start_ns=start, end_ns=end)
         if self._observer is not None:
             self._observer(seen)
-        decoded.spans.append(
-            self._recogniser.reduce(seen.view, seen.trace_id, seen.span_id, parent_id, start, end, source)
-        )
+        view = seen.view
+        if view.events:
+            # as protobuf is read: other events say nothing of a call
+            view = view._replace(events=tuple(event for event in view.events if event.name in _EVENTS))
+        decoded.spans.append(self._recogniser.reduce(view, seen.trace_id, seen.span_id, parent_id, start, end, source))
 
 
 def _mend(trace_id: bytes, span_id: bytes, parent_id: bytes, start: int, end: int) -> tuple[str, bytes, int, int]:

@@ -20,6 +20,10 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _KINDS: Final = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _STATUSES: Final = {"OK": 1, "ERROR": 2}
 _MAX_VALUE_DEPTH: Final = 32
+#: More than any 64-bit number has.
+_MAX_DIGITS: Final = 25
+#: The parent of a span whose parent cannot be read: some span that never comes.
+_UNREADABLE_PARENT: Final = b"\xff" * 8
 _NOTHING: Final[Mapping[str, object]] = {}
 #: What others write one to a line and this is not.
 _FOREIGN: Final = {
@@ -55,7 +59,7 @@ def read_json_spans(data: bytes) -> Iterator[SeenSpan]:
 def _parse(data: bytes) -> Mapping[str, object]:
     text = data.decode("utf-8", "replace")
     try:
-        request: object = json.loads(text)
+        request: object = _load(text)
         if "\\ud" in text or "\\uD" in text:
             request = _clean(request)
     except (ValueError, RecursionError) as error:
@@ -63,6 +67,20 @@ def _parse(data: bytes) -> Mapping[str, object]:
     if not is_object(request):
         raise InputError("JSON, but no OTLP request: expected an object with resourceSpans")
     return request
+
+
+def _load(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        if "digits" not in str(error):
+            raise
+        # Python refuses to convert integers of thousands of digits; nothing that is read here is one
+        return json.loads(text, parse_int=_small_integer)
+
+
+def _small_integer(digits: str) -> int:
+    return int(digits) if len(digits) < _MAX_DIGITS else 0
 
 
 def _what_it_is(request: Mapping[str, object]) -> str:
@@ -103,7 +121,7 @@ def _span(span: Mapping[str, object], scope: str, resource: Mapping[str, object]
         view,
         _identifier(_get(span, "traceId"), 16),
         _identifier(_get(span, "spanId"), 8),
-        _identifier(_get(span, "parentSpanId"), 8),
+        _parent(_get(span, "parentSpanId")),
         _time(_get(span, "startTimeUnixNano")),
         _time(_get(span, "endTimeUnixNano")),
         resource,
@@ -173,6 +191,10 @@ def _identifier(value: object, size: int) -> bytes:
         return b""
 
 
+def _parent(value: object) -> bytes:
+    return b"" if value is None or value == "" else _identifier(value, 8) or _UNREADABLE_PARENT
+
+
 def _integer(value: object) -> int | None:
     if isinstance(value, bool):
         return None
@@ -180,7 +202,7 @@ def _integer(value: object) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and len(value) < 25:
+    if isinstance(value, str) and len(value) < _MAX_DIGITS:
         try:
             return int(value)
         except ValueError:

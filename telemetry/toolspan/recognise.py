@@ -44,7 +44,8 @@ def source_of(resource: Mapping[str, object]) -> Source:
     """
     Service and environment that *resource* attributes name.
     """
-    return Source(first_text(resource, conv.SERVICE), first_text(resource, conv.ENVIRONMENT))
+    service, environment = first_text(resource, conv.SERVICE), first_text(resource, conv.ENVIRONMENT)
+    return Source(service[:MAX_NAME_CHARS], environment[:MAX_NAME_CHARS])
 
 
 class Recogniser:
@@ -91,7 +92,8 @@ class Recogniser:
                 role = Role.OTHER
             else:
                 call = self._call(span, tool)
-        elif role == Role.ESCALATION:
+        if role == Role.ESCALATION or attributes.get(attr.KIND) == attr.KIND_ESCALATION:
+            # a tool by which the agent asks a human may say so itself
             escalation = _escalation(attributes)
         elif role == Role.RUN and ends_waiting(span):
             escalation = EscalationFacts("run")
@@ -106,7 +108,8 @@ class Recogniser:
             start_ns,
             end_ns,
             int(role),
-            is_error,
+            # of a span that stands for nothing nobody asks how it ended
+            is_error and marks is not None,
             marks,
             call,
             escalation,
@@ -134,8 +137,11 @@ class Recogniser:
         if not is_plain(attributes.get(_RESULT)) or self._classifier.reads_plain_results:
             return None
         call = self._common_call(attributes, name, OK)
-        marks = self._marks.get((attributes.get(_AGENT), source))
-        if call is None or marks is None:
+        agent = attributes.get(_AGENT)
+        if call is None or not (agent is None or isinstance(agent, str)):
+            return None
+        marks = self._marks.get((agent, source))
+        if marks is None:
             return None
         return SpanFacts(trace_id, span_id, parent_id, start_ns, end_ns, _TOOL, False, marks, call)
 
@@ -147,7 +153,11 @@ class Recogniser:
         """
         get = attributes.get
         tool, call_id, arguments = get(_NAME), get(_CALL_ID), get(_ARGUMENTS)
-        if not (isinstance(tool, str) and tool and isinstance(call_id, str) and call_id) or arguments is None:
+        if (
+            not (isinstance(tool, str) and isinstance(call_id, str) and call_id)
+            or arguments is None
+            or not tool.strip()
+        ):
             return None
         is_odd = len(tool) > MAX_NAME_CHARS or len(call_id) > MAX_NAME_CHARS or call_id == conv.NO_CALL_ID
         if is_odd or tool in LOOKALIKE_TOOLS or name.startswith(conv.HANDOFF_NAME):
@@ -159,7 +169,7 @@ class Recogniser:
             if len(self._tools) >= self.CACHE_SIZE:
                 self._tools.clear()
             shared = self._tools[tool] = tool
-        return CallFacts(shared, judgement or OK, call_id, self._hasher.hash(arguments))
+        return CallFacts(shared, judgement or OK, call_id, self._hasher.hash(arguments, tool=tool, call_id=call_id))
 
     @staticmethod
     def _is_common(span: SpanView) -> bool:
@@ -184,16 +194,13 @@ class Recogniser:
         The marks of *span*, one record for all spans that say the same: most calls of a service do.
         """
         attributes = span.attributes
-        key: tuple[object, ...] = (_agent(attributes) or None, source)
+        key: tuple[object, ...] = (_agent(attributes)[:MAX_NAME_CHARS] or None, source)
         if not is_call:
             # a call is named by its tool: its span's name would make every tool's marks distinct
-            key = (*key, span.name)
+            key = (*key, span.name[:MAX_NAME_CHARS])
         if has_own:
-            key = (
-                *key,
-                *(text_of(attributes.get(name)) for name in (attr.TASK_ID, attr.STEP_ID, attr.TASK_OUTCOME)),
-                0,
-            )
+            own = (text_of(attributes.get(name)) for name in (attr.TASK_ID, attr.STEP_ID, attr.TASK_OUTCOME))
+            key = (*key, *(text[:MAX_NAME_CHARS] for text in own), None)
         shared = self._marks.get(key)
         if shared is None:
             if len(self._marks) >= self.CACHE_SIZE:
@@ -205,7 +212,8 @@ class Recogniser:
         attributes = span.attributes
         result = result_of(span)
         arguments = arguments_of(span)
-        args_hash = self._hasher.hash(arguments) if arguments is not None else None
+        call_id = call_id_of(attributes, arguments, result)
+        args_hash = self._hasher.hash(arguments, tool=tool, call_id=call_id) if arguments is not None else None
         if args_hash is None:
             tagged = attributes.get(attr.CALL_ARGS_HASH)
             args_hash = tagged if isinstance(tagged, str) and tagged else None
@@ -216,11 +224,12 @@ class Recogniser:
         return CallFacts(
             tool,
             self._classifier.judge(span, tool, result),
-            call_id_of(attributes, arguments, result),
+            call_id,
             args_hash,
             side,
             request_id,
-            count(attributes.get(attr.CALL_ATTEMPTS)),
+            # a call that was made was tried at least once
+            count(attributes.get(attr.CALL_ATTEMPTS)) or None,
             count(attributes.get(attr.CALL_WAITED_MS)),
             attributes.get(attr.CALL_BUDGET_EXHAUSTED) is True,
         )

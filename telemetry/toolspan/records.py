@@ -44,7 +44,8 @@ class Judgement(NamedTuple):
     """
     How one span says that its call ended.
 
-    *outcome* is `ok`, `error`, `cancelled` or `deferred`. *error_class* is None where the evidence names no class.
+    *outcome* is `ok`, `error`, `cancelled` or `deferred`. *error_class* is None where the evidence names no
+    class, `unclassified` where the tool itself says that it could name none.
     For an `ok` span *error_class* and *code* hold the latent class: what its texts would name if another span of
     the same call failed. *evidence* is what named the class, else the strongest evidence that said "failed".
     *model_retry* marks a model-retry exception whose stack trace names no other cause: validation, unless an inner

@@ -63,7 +63,7 @@ def tool_name(span: SpanView) -> str:
     """
     for key in conv.TOOL_NAME:
         value = span.attributes.get(key)
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and value.strip():
             return value[:MAX_NAME_CHARS]
     return _name_from_span_name(span) or conv.UNKNOWN_TOOL
 

@@ -9,9 +9,10 @@ well return one as its data.
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from toolspan.evidence.payloads import is_array, is_object
-from toolspan.evidence.statuses import Named, name_grpc, name_http, name_jsonrpc, name_oauth
+from toolspan.evidence.statuses import Named, name_grpc, name_http, name_http_reason, name_jsonrpc, name_oauth
 from toolspan.lint import LintFlag
 from toolspan.taxonomy import CLASSES, UNCLASSIFIED_CODE
 
@@ -24,6 +25,10 @@ MAX_FIELD_CHARS: Final = 200
 MAX_RETRY_AFTER_MS: Final = 86_400_000
 #: A stack trace shows itself within its first lines.
 _MAX_TRACE_CHARS: Final = 4096
+
+#: google.rpc's names of statuses.
+_STATUS: Final = re.compile(r"[A-Z][A-Z_]+")
+_MAX_URI_CHARS: Final = 2048
 
 _CLASS_NAMES: Final = frozenset(str(error_class) for error_class in CLASSES)
 _JSONRPC_RANGE: Final = range(-32768, -31999)
@@ -69,13 +74,13 @@ def to_class(text: object) -> str | None:
 
 def state(error_class: str | None, code: object, evidence: str) -> Named | None:
     """
-    A class that somebody stated, with its code; code `UNCLASSIFIED` takes the class back.
+    A class that somebody stated, with its code; code `UNCLASSIFIED` says that the tool itself could name none.
     """
     if error_class is None:
         return None
     # a class without a usable code: its own name is the only stable one left
     valid = to_code(code) or error_class.upper()
-    return None if valid == UNCLASSIFIED_CODE else Named(error_class, valid, evidence)
+    return Named("unclassified" if valid == UNCLASSIFIED_CODE else error_class, valid, evidence)
 
 
 def to_retry_after(value: object) -> int | None:
@@ -151,10 +156,13 @@ def retry_after_of(document: Mapping[str, object]) -> int | None:
 
 
 def _name_status(document: Mapping[str, object]) -> Named | None:
-    status, info = document.get("status"), _detail(document.get("details"), "ErrorInfo")
-    named = name_grpc(status) if isinstance(status, str) else None
+    status, number, details = document.get("status"), document.get("code"), document.get("details")
+    # a status alone is anybody's data; beside a number or details, and in capitals, it is google.rpc's
+    if not isinstance(number, int) and not is_array(details):
+        return None
+    info = _detail(details, "ErrorInfo")
+    named = name_grpc(status) if isinstance(status, str) and _STATUS.fullmatch(status) else None
     if named is None and info is not None:
-        number = document.get("code")
         named = name_http(number) if isinstance(number, int) else None
     if named is None:
         return None
@@ -172,16 +180,32 @@ def _detail(details: object, kind: str) -> Mapping[str, object] | None:
 
 def _name_problem(document: Mapping[str, object]) -> Named | None:
     status, kind = document.get("status"), document.get("type")
-    is_problem = any(isinstance(document.get(member), str) for member in ("type", "title", "detail"))
-    if isinstance(status, bool) or not isinstance(status, int) or not is_problem:
+    if isinstance(status, bool) or not isinstance(status, int):
         return None
     named = name_http(status)
-    if named is None:
+    if named is None or not _is_problem(document, named):
         return None
     code = None
     if isinstance(kind, str) and kind != "about:blank":
-        code = to_code(re.split(r"[/#:]", kind.rstrip("/#"))[-1])
+        path = unquote(kind[:_MAX_URI_CHARS].partition("?")[0]).rstrip("/#")
+        code = to_code(re.split(r"[/#:]", path)[-1])
     return Named(named.error_class, code or named.code, f"rfc9457:{status}")
+
+
+def _is_problem(document: Mapping[str, object], named: Named) -> bool:
+    """
+    Whether an object with an HTTP *status* is a problem: it has a URI as type, or a title that a problem would have.
+
+    Many objects have a `status`, a `title` or a `type` of their own.
+    """
+    kind, title = document.get("type"), document.get("title")
+    if isinstance(kind, str) and (":" in kind or "/" in kind):
+        return True
+    if not isinstance(title, str):
+        return False
+    of_title = name_http_reason(title)
+    is_reason = of_title is not None and of_title.evidence == named.evidence
+    return is_reason or isinstance(document.get("detail"), str)
 
 
 def _name_oauth(document: Mapping[str, object]) -> Named | None:

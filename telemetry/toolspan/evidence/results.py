@@ -51,6 +51,8 @@ _TEXT_KEYS: Final = ("error", "error_details", "error_message", "detail", "excep
 _REPR_RESULT: Final = re.compile(r"(?:^|[\s(])(?:result|content|output)=(?=[{\['\"])")
 _REPR_NEXT: Final = re.compile(r",? \w+=|\)?$")
 _REPR_FAILED: Final = re.compile(r"^\s*(?:\w+\()?(?:\w+=\S+ )*?status=['\"]failure['\"]")
+#: How JSON or a repr of data begins.
+_DATA: Final = frozenset("{[")
 #: How far into a text its first key=value pairs are looked for.
 _MAX_REPR_HEAD: Final = 200
 _REFLECT_MARK: Final = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN"
@@ -97,6 +99,9 @@ def is_plain(value: object) -> bool:
     """
     if not isinstance(value, str):
         return value is None
+    if value[:1] not in _DATA:
+        # plain text may name the class of a failure that another span of the call tells of
+        return not value
     # unrolled: a generator over the hints takes three times as long, and every success passes here
     return not (
         "rror" in value
@@ -179,6 +184,7 @@ class _Walk:
                 self.visit(item, depth + 1)
 
     def _visit_object(self, value: Mapping[str, object], depth: int) -> None:
+        self._read_marks(value)
         ok = value.get("ok")
         if isinstance(ok, bool):
             error = value.get("error")
@@ -186,8 +192,9 @@ class _Walk:
                 self.envelope = value
                 self._add_documents(value)
             self.ok = ok
+            if not ok:
+                self._read_error_texts(value, error, depth)
             return
-        self._read_marks(value)
         self._add_documents(value)
         error = value.get("error")
         for key in _WRAPPERS:
@@ -211,6 +218,8 @@ class _Walk:
                 self.flags.append("mcp.isError")
         if value.get("success") is False:
             self.flags.append("result.success")
+        if "jsonrpc" in value and is_object(value.get("error")):
+            self.flags.append("jsonrpc.error")
         is_message = value.get("type") in _MESSAGE_TYPES or any(mark in value for mark in _MESSAGE_MARKS)
         if is_message and value.get("status") == "error":
             self.flags.append("message.status")
