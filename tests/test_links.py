@@ -13,6 +13,8 @@ DOWN = failed("transient", "UNAVAILABLE")
 CONFLICT = failed("business_rule", "CONFLICT")
 CANCELLED = Judgement("cancelled", evidence="cancellation")
 DEFERRED = Judgement("deferred", evidence="deferral")
+#: Of the hashes of seven answers.
+KEYS = ("k1k1", "k2k2", "k1k1", "k3k3", "k1k1", "k1k1", "k2k2")
 
 
 def row(*endings: tuple[Judgement, str | None], step: str = "") -> list[SpanFacts]:
@@ -185,6 +187,23 @@ class TestLinks:
         ]
 
         assert links(*spans) == [("c", "b", "retry", True)]
+
+    def test_among_many_keys_the_oldest_failure_of_another_is_meant(self) -> None:
+        """
+        One after the other, whatever was answered in between.
+        """
+        hashes = ("k1k1a", "k1k1b", "k2k2a", "k1k1c", None, "k3k3a")
+        failures = [tool(str(n), at=(n, 20 - n), ending=DOWN, args=args) for n, args in enumerate(hashes)]
+        answers = [tool(f"x{n}", at=(30 + 2 * n, 31 + 2 * n), args=f"{key}z") for n, key in enumerate(KEYS)]
+
+        assert [(call, failure) for call, failure, _, _ in links(*failures, *answers)] == [
+            ("x0", "2"),
+            ("x1", "0"),
+            ("x2", "4"),
+            ("x3", "1"),
+            ("x4", "5"),
+            ("x6", "3"),
+        ]
 
     def test_thousands_of_open_failures_are_no_obstacle(self) -> None:
         """

@@ -115,6 +115,16 @@ class TestEpisodes:
             Episode(rows.tasks[0].task_id, "s", rows.calls[0].span_id, 10 * MS, 20 * MS, 0),
         ]
 
+    def test_the_first_of_those_that_name_the_tool_and_those_that_name_none_closes(self) -> None:
+        """
+        Whichever it is, and both where they come at once.
+        """
+        for named, unnamed in ((20, 30), (30, 20), (20, 20)):
+            asked = escalation("e", at=named, tool="s"), escalation("f", at=unnamed), escalation("g", at=12, tool="x")
+            [episode] = derive([run(), tool("a", ending=DENIED), *asked]).episodes
+
+            assert episode.closed_ns == 20 * MS
+
     def test_a_failure_of_no_length_is_no_retry_of_itself(self) -> None:
         """
         It starts at its own end, as a parallel one does, which counts.

@@ -284,6 +284,15 @@ class TestFrame:
 
         assert (task.started_ns, task.ended_ns, task.outcome) == (2 * MS, 70 * MS, "unknown")
 
+    def test_a_trace_whose_spans_were_not_seen_lasts_as_long_as_what_belongs_to_it(self) -> None:
+        """
+        What belongs to other tasks of the trace is theirs.
+        """
+        spans = (run("r", at=(0, 10)), run("q", at=(0, 100)), tool("a", "lost", (5, 8)))
+        task = tasks(*spans)[trace_task()]
+
+        assert (task.started_ns, task.ended_ns) == (5 * MS, 8 * MS)
+
     def test_a_task_that_only_calls_name_lasts_as_long_as_what_is_below(self) -> None:
         """
         The task's span was never seen; its calls, and what lies below them, tell when it was.

@@ -159,6 +159,32 @@ class TestClientAndServer:
 
         assert [call.outcome for call in calls(early, late, server)] == ["error", "ok"]
 
+    def test_a_server_without_id_leaves_a_client_to_the_server_that_names_its_request(self) -> None:
+        """
+        Pairs by id are made first, also where the server without one starts before.
+        """
+        spans = (
+            tool("a", at=(0, 50), side="client", request_id="1"),
+            tool("b", at=(1, 50), side="client", request_id="2"),
+            tool("c", at=(5, 40), ending=failed("fatal", "UNNAMED"), side="server"),
+            tool("d", at=(6, 40), ending=failed("fatal", "NAMED"), side="server", request_id="2"),
+        )
+
+        assert [(names([call]), call.code) for call in calls(*spans)] == [(["a"], "UNNAMED"), (["b"], "NAMED")]
+
+    def test_an_id_that_sessions_share_means_the_latest_client_in_time(self) -> None:
+        """
+        Every session counts its requests anew.
+        """
+        spans = (
+            tool("a", at=(0, 90), side="client", request_id="1"),
+            tool("b", at=(5, 10), side="client", request_id="1"),
+            tool("c", at=(6, 9), ending=failed("fatal", "SHORT"), side="server", request_id="1"),
+            tool("d", at=(20, 30), ending=failed("fatal", "LONG"), side="server", request_id="1"),
+        )
+
+        assert [(names([call]), call.code) for call in calls(*spans)] == [(["a"], "LONG"), (["b"], "SHORT")]
+
     def test_servers_choose_in_the_order_in_which_they_start(self) -> None:
         """
         Whichever ends first; a server may start with its client.
@@ -239,6 +265,21 @@ class TestClientAndServer:
         )
 
         assert [call.code for call in calls(*spans)] == ["INNER"]
+
+    def test_units_below_servers_are_taken_along_together(self) -> None:
+        """
+        A request passed on from server to server is one call, in the order in which it went inwards.
+        """
+        spans = (
+            tool("a", at=(0, 50), side="client"),
+            tool("b", at=(1, 49), ending=failed(evidence="first"), side="server"),
+            tool("c", "b", at=(2, 48), side="client"),
+            tool("d", at=(3, 47), ending=failed("fatal", "SECOND"), side="server"),
+            tool("e", "d", at=(4, 46), side="client"),
+            tool("f", at=(5, 45), ending=failed("fatal", "THIRD"), side="server"),
+        )
+
+        assert [said(call) for call in calls(*spans)] == [("error", "fatal", "SECOND", "text")]
 
     def test_a_unit_below_a_server_is_taken_along(self) -> None:
         """

@@ -23,6 +23,16 @@ laws = settings(max_examples=100, deadline=None)
 plain = groups(args=(None, "k1k1aa"), sides=("",)) | groups(call_ids=("",), sides=("",))
 
 
+def beside() -> st.SearchStrategy[list[SpanFacts]]:
+    """
+    MCP clients and servers of one trace and two tools, side by side.
+    """
+    sides = groups(sides=("client", "server"))
+    return sides.map(
+        lambda spans: [span._replace(trace_id=b"\1" * 16, parent_id=b"", role=Role.TOOL) for span in spans if span.call]
+    ).filter(bool)
+
+
 def together(parts: list[Rows]) -> Rows:
     """
     The rows of several groups as one would derive them together.
@@ -76,6 +86,43 @@ def test_every_tool_span_is_in_one_unit(spans: list[SpanFacts]) -> None:
     found = Counter((span.trace_id, span.span_id) for trace in traces for unit in find_units(trace) for span, _ in unit)
 
     assert Counter((span.trace_id, span.span_id) for span in spans if span.role == Role.TOOL) == found
+
+
+def paired(spans: list[SpanFacts]) -> dict[bytes, bytes]:
+    """
+    Client by server, by a literal reading: by request id where both have one, else the latest that is free.
+    """
+    pairs: dict[bytes, bytes] = {}
+    calls = [(span, span.call) for span in sorted(spans, key=lambda span: (span.start_ns, span.span_id)) if span.call]
+    for is_by_id in (True, False):
+        for server, asked in calls:
+            if asked.side != "server" or server.span_id in pairs:
+                continue
+            clients = [
+                client
+                for client, sent in calls
+                if sent.side == "client" and sent.tool == asked.tool and client.span_id not in pairs.values()
+                if client.start_ns <= server.start_ns <= client.end_ns
+                if (
+                    sent.request_id == asked.request_id != "" if is_by_id else "" in {sent.request_id, asked.request_id}
+                )
+            ]
+            if clients:
+                pairs[server.span_id] = clients[-1].span_id
+    return pairs
+
+
+@laws
+@given(beside())
+def test_servers_are_paired_as_defined(spans: list[SpanFacts]) -> None:
+    """
+    Of clients and servers side by side each pair is a unit, and nothing else is.
+    """
+    [trace] = read_traces(spans).values()
+    units = [[span.span_id for span, _ in unit] for unit in find_units(trace)]
+
+    assert {unit[1]: unit[0] for unit in units if len(unit) > 1} == paired(spans)
+    assert all(len(unit) <= 2 for unit in units)
 
 
 @laws
@@ -165,8 +212,6 @@ def test_tasks_are_as_defined(spans: list[SpanFacts], has_tools: bool) -> None:
     for task in rows.tasks:
         standing = forest.task_spans(task.task_id)
         seen = standing or forest.members(task.task_id)
-        if not standing and task.task_id == task.trace_id.hex():
-            seen = [span for span in spans if span.trace_id == task.trace_id]
         assert task.started_ns == min(span.start_ns for span in seen)
         assert task.ended_ns == max(span.end_ns for span in seen)
         calls = [call for call in rows.calls if call.task_id == task.task_id]

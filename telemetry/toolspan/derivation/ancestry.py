@@ -173,7 +173,8 @@ class Trace:
         """
         The step that holds where *span* names *task_id* below another task; it is a top unless that id is further up.
         """
-        outer: Place | None = above
+        # whatever is further up is a top already: an id that is new to the trace needs no climb
+        outer: Place | None = above if task_id in self.tops else None
         while outer is not None:
             if outer.task_id == task_id:
                 return outer.step_id

@@ -81,7 +81,8 @@ def _merge(executions: Sequence[Execution]) -> Execution:
         waited_ms=sum(waits) if waits else None,
         budget_exhausted=any(one.budget_exhausted for one in executions),
         args_hash=next((one.args_hash for one in executions if one.args_hash), None),
-        deferred=tuple(key for one in executions for key in one.deferred),
+        # in order, and asked for as often as it has members: a call that waits for a human may be tried for hours
+        deferred=dict.fromkeys(key for one in executions for key in one.deferred),
     )
 
 

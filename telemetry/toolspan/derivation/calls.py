@@ -4,7 +4,7 @@ Units → executions: one record per execution of a tool, with its place above i
 An execution is nearly always a call; `attempts` finds those that are one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
@@ -54,7 +54,7 @@ class Execution:
     step_id: str
     parent_run: bytes
     marks: Marks
-    deferred: tuple[tuple[bytes, bytes], ...]
+    deferred: Collection[tuple[bytes, bytes]]
     step: str
     follows: bytes | None = None
     follow_up: str | None = None
@@ -109,7 +109,7 @@ def _execution(trace: Trace, unit: Sequence[ToolSpan], above: Place, requests: M
     trace_id, span_id, _, start_ns, end_ns, _, _, marks, _, _, _ = span
     tool, ending, call_id, args_hash, _, _, attempts, waited_ms, is_exhausted = call if is_alone else _said_by(unit)
     outcome, error_class, code, evidence, _, _, field, retry_after_ms, lint = ending
-    deferred: tuple[tuple[bytes, bytes], ...] = ()
+    deferred: Collection[tuple[bytes, bytes]] = ()
     if is_alone and outcome == "ok":
         # a class here is what the span would name if another span of its call had failed
         error_class, code, evidence, field, retry_after_ms = None, None, "", None, None

@@ -66,7 +66,10 @@ class Heard:
 
     def __init__(self, escalations: Sequence[Escalation]) -> None:
         self.escalations = sorted(escalations, key=_IN_TIME) if escalations else []
+        # in order of time; those of none are under "" alone, so that thousands of tools do not each copy them
         self._by_tool: dict[str, list[Escalation]] = {}
+        for escalation in self.escalations:
+            self._by_tool.setdefault(escalation.tool, []).append(escalation)
 
     def first(self, tool: str, since_ns: int, *, but: Execution | None = None) -> Escalation | None:
         """
@@ -74,12 +77,19 @@ class Heard:
         """
         if not self.escalations:
             return None
-        concerning = self._by_tool.get(tool)
-        if concerning is None:
-            concerning = self._by_tool[tool] = [one for one in self.escalations if one.tool in ("", tool)]
-        for index in range(bisect_left(concerning, since_ns, key=_AT_NS), len(concerning)):
-            if but is None or not is_itself(concerning[index], but):
-                return concerning[index]
+        own, of_none = self._first(tool, since_ns, but), self._first("", since_ns, but)
+        if own is None or of_none is None:
+            return own or of_none
+        return min(own, of_none, key=_IN_TIME)
+
+    def _first(self, tool: str, since_ns: int, but: Execution | None) -> Escalation | None:
+        """
+        The first escalation whose tool is exactly *tool*.
+        """
+        of_tool = self._by_tool.get(tool, ())
+        for index in range(bisect_left(of_tool, since_ns, key=_AT_NS), len(of_tool)):
+            if but is None or not is_itself(of_tool[index], but):
+                return of_tool[index]
         return None
 
 

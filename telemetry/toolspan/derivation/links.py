@@ -11,7 +11,8 @@ them: a call looks at one failure, not at all that are open (10 000 calls that a
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
 
 from toolspan.derivation.calls import Execution, key_id
 from toolspan.taxonomy import ErrorClass
@@ -20,9 +21,6 @@ RETRY: Final = "retry"
 REWRITE: Final = "rewrite"
 # looking up a member of an enum takes 60 ns, a constant 5
 _VALIDATION: Final = ErrorClass.VALIDATION.value
-
-#: Open failures in order of start, by their place among the calls of the tool.
-_Failures: TypeAlias = dict[int, Execution]
 
 
 class FollowUp(NamedTuple):
@@ -56,7 +54,7 @@ def link(calls: Sequence[Execution]) -> list[FollowUp]:
                 follow_ups.append(follow_up)
         if call.outcome == "error":
             if failures_open is None:
-                failures_open = steps[call.step_id] = _OpenFailures(call.ended_ns)
+                failures_open = steps[call.step_id] = _OpenFailures()
             failures_open.open(index, call)
     return follow_ups
 
@@ -88,64 +86,84 @@ def _follow_up(failure: Execution, call: Execution) -> FollowUp | None:
 class _OpenFailures:
     """
     The failures of one tool and step that nothing has answered yet.
+
+    A failure waits until it has ended: calls come in order of start, so from then on every call could answer it. The
+    queues are heaps of places among the calls of the tool; what was answered is dropped when it comes to the front.
     """
 
-    __slots__ = ("_by_args", "_by_key", "_invalid", "_soonest_ns")
+    __slots__ = ("_by_args", "_by_key", "_ended", "_fronts", "_invalid", "_waiting")
 
-    def __init__(self, soonest_ns: int) -> None:
-        # the first end of all: of a batch that runs side by side, no call has to look through the others
-        self._soonest_ns = soonest_ns
-        self._invalid: _Failures = {}
-        self._by_args: dict[str, _Failures] = {}
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, int, Execution]] = []
+        self._ended: dict[int, Execution] = {}
+        self._invalid: list[int] = []
+        self._by_args: dict[str, list[int]] = {}
         # by the id of the key of their arguments, empty where these are unknown
-        self._by_key: dict[str, _Failures] = {}
+        self._by_key: dict[str, list[int]] = {}
+        # the front of each queue by key, and maybe others of it, with that key
+        self._fronts: list[tuple[int, str]] = []
 
     def open(self, index: int, failure: Execution) -> None:
-        args_hash = failure.args_hash
-        self._soonest_ns = min(self._soonest_ns, failure.ended_ns)
-        if args_hash:
-            self._by_args.setdefault(args_hash, {})[index] = failure
-        self._by_key.setdefault(key_id(args_hash), {})[index] = failure
-        if failure.error_class == _VALIDATION:
-            self._invalid[index] = failure
+        heappush(self._waiting, (failure.ended_ns, index, failure))
 
     def answer(self, call: Execution) -> FollowUp | None:
         """
         Close the failure that *call* answers, if it answers one.
         """
-        found = self._find(call) if call.started_ns >= self._soonest_ns else None
-        if found is None:
-            return None
-        index, failure = found
-        if failure.args_hash:
-            del self._by_args[failure.args_hash][index]
-        del self._by_key[key_id(failure.args_hash)][index]
-        self._invalid.pop(index, None)
-        return _follow_up(failure, call)
+        waiting, start_ns = self._waiting, call.started_ns
+        while waiting and waiting[0][0] <= start_ns:
+            _, index, failure = heappop(waiting)
+            self._enqueue(index, failure)
+        found = self._find(call.args_hash)
+        return None if found is None else _follow_up(self._close(found), call)
 
-    def _find(self, call: Execution) -> tuple[int, Execution] | None:
-        args_hash, start_ns = call.args_hash, call.started_ns
-        found = None
-        if args_hash and args_hash in self._by_args:
-            found = _first_ended(self._by_args[args_hash], start_ns)
-        if found is None:
-            found = _first_ended(self._invalid, start_ns)
-        if found is not None:
-            return found
+    def _enqueue(self, index: int, failure: Execution) -> None:
+        args_hash = failure.args_hash
         key = key_id(args_hash)
-        for other, failures in self._by_key.items():
-            # with the same key, arguments are known to differ, or the call would be identical
-            first = None if key and other == key else _first_ended(failures, start_ns)
-            if first is not None and (found is None or first < found):
-                found = first
+        self._ended[index] = failure
+        if args_hash:
+            heappush(self._by_args.setdefault(args_hash, []), index)
+        if failure.error_class == _VALIDATION:
+            heappush(self._invalid, index)
+        queue = self._by_key.setdefault(key, [])
+        heappush(queue, index)
+        if queue[0] == index:
+            heappush(self._fronts, (index, key))
+
+    def _close(self, index: int) -> Execution:
+        failure = self._ended.pop(index)
+        key = key_id(failure.args_hash)
+        queue = self._by_key[key]
+        if queue[0] == index and (front := self._front(queue)) is not None:
+            heappush(self._fronts, (front, key))
+        return failure
+
+    def _find(self, args_hash: str | None) -> int | None:
+        if not self._ended:
+            return None
+        found = self._front(self._by_args[args_hash]) if args_hash and args_hash in self._by_args else None
+        if found is None:
+            found = self._front(self._invalid)
+        return self._front_of_another(key_id(args_hash)) if found is None else found
+
+    def _front(self, queue: list[int]) -> int | None:
+        while queue and queue[0] not in self._ended:
+            heappop(queue)
+        return queue[0] if queue else None
+
+    def _front_of_another(self, key: str) -> int | None:
+        """
+        The first failure whose arguments cannot be compared with those hashed with *key*, empty for unknown ones.
+
+        With the same key, arguments are known to differ, or the call would be identical.
+        """
+        fronts = self._fronts
+        own: tuple[int, str] | None = None
+        while fronts and (fronts[0][0] not in self._ended or (key and fronts[0][1] == key)):
+            front = heappop(fronts)
+            if own is None and front[0] in self._ended:
+                own = front
+        found = fronts[0][0] if fronts else None
+        if own is not None:
+            heappush(fronts, own)
         return found
-
-
-def _first_ended(failures: _Failures, start_ns: int) -> tuple[int, Execution] | None:
-    """
-    The first of *failures* that had ended when a call started.
-    """
-    for index, failure in failures.items():
-        if failure.ended_ns <= start_ns:
-            return index, failure
-    return None

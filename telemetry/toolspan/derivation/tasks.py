@@ -121,19 +121,23 @@ def measure_unseen(traces: Iterable[Trace], works: Iterable[Work]) -> dict[str, 
     First start and last end of what is known of the tasks for which no span stands, by task id.
     """
     known: dict[str, Extent] = {}
-    unseen: set[str] = set()
+    # the spans of a task that is a trace are in that trace; those of a task id may be in any
+    own: dict[bytes, str] = {}
+    anywhere: set[str] = set()
     for work in works:
         if work.spans:
             continue
         if work.trace is None:
-            unseen.add(work.task_id)
+            anywhere.add(work.task_id)
         else:
-            spans = work.trace.spans.values()
-            known[work.task_id] = min(span.start_ns for span in spans), max(span.end_ns for span in spans)
-    for trace in traces if unseen else ():
+            own[work.trace.trace_id] = work.task_id
+    for trace in traces if own or anywhere else ():
+        own_id = own.get(trace.trace_id)
+        if own_id is None and not anywhere:
+            continue
         for span in trace.spans.values():
             task_id = trace.task_of(trace.place(span))
-            if task_id in unseen:
+            if task_id == own_id or task_id in anywhere:
                 start_ns, end_ns = known.get(task_id, (span.start_ns, span.end_ns))
                 known[task_id] = min(start_ns, span.start_ns), max(end_ns, span.end_ns)
     return known
