@@ -33,6 +33,17 @@ def run_process(code: str, *args: str | Path, **environ: str) -> subprocess.Comp
     )
 
 
+def run_closed(descriptor: int, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """
+    The command line with the standard stream *descriptor* closed.
+    """
+    start = f"import os, sys; os.close({descriptor}); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    code = "import toolspan.cli as c, sys; c.main(sys.argv[1:])"
+    return subprocess.run(
+        [sys.executable, "-c", start, "-c", code, *args], capture_output=True, check=False, timeout=60
+    )
+
+
 class TestHelp:
     def test_lists_every_command_with_what_it_does(self, toolspan: Cli) -> None:
         """
@@ -169,7 +180,26 @@ class TestErrors:
                 timeout=60,
             )
 
-        assert (2, b"toolspan: standard output: No space left on device.\n") == (result.returncode, result.stderr)
+        said = b"toolspan: standard output: No space left on device; free some, or write elsewhere.\n"
+        assert (2, said) == (result.returncode, result.stderr)
+
+    def test_a_file_that_may_not_be_read_is_one_line_with_a_remedy(
+        self, toolspan: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """
+        Before anything is read: other files may take minutes.
+        """
+        file = scene(tmp_path)
+
+        def refuse(_path: object, _mode: int) -> bool:
+            return False
+
+        monkeypatch.setattr(os, "access", refuse)
+
+        result = toolspan("report", file)
+
+        said = f"toolspan: Cannot read {file}: permission denied; check its owner and mode (ls -l).\n"
+        assert (2, "", said) == result
 
     def test_all_end_with_a_full_stop(self, toolspan: Cli, tmp_path: Path) -> None:
         """
@@ -229,7 +259,8 @@ class TestEndings:
 
         assert (130, "", "") == (result.status, result.out, result.err.strip())
 
-    def test_a_reader_that_goes_away_is_no_error(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("args", [["calls"], ["calls", "--format=table"], ["report"], ["quality"], ["doctor"]])
+    def test_a_reader_that_goes_away_is_no_error(self, tmp_path: Path, args: list[str]) -> None:
         """
         `toolspan calls … | head` ends quietly, as any program that a broken pipe stops.
         """
@@ -239,7 +270,7 @@ class TestEndings:
         os.close(reader)
 
         result = subprocess.run(
-            [sys.executable, "-c", code, "calls", str(file)],
+            [sys.executable, "-c", code, *args, str(file)],
             stdout=writer,
             stderr=subprocess.PIPE,
             check=False,
@@ -248,6 +279,37 @@ class TestEndings:
         os.close(writer)
 
         assert (128 + signal.SIGPIPE, b"") == (result.returncode, result.stderr)
+
+    @pytest.mark.parametrize("command", ["report", "quality", "calls", "doctor"])
+    def test_a_closed_standard_input_matters_only_to_a_dash(self, tmp_path: Path, command: str) -> None:
+        """
+        As under cron or a service manager.
+        """
+        file = scene(tmp_path)
+
+        named, dash = run_closed(0, command, str(file)), run_closed(0, command, "-")
+
+        assert (0, b"") == (named.returncode, named.stderr)
+        said = b"toolspan: Cannot read stdin: it is closed; name a file instead.\n"
+        assert (2, b"", said) == (dash.returncode, dash.stdout, dash.stderr)
+
+    @pytest.mark.parametrize("args", [["report"], ["calls"], ["doctor"], ["--help"]])
+    def test_a_closed_standard_output_is_one_line(self, tmp_path: Path, args: list[str]) -> None:
+        """
+        Nobody would see what was asked for.
+        """
+        result = run_closed(1, *args, str(scene(tmp_path)))
+
+        said = b"toolspan: Standard output is closed; send it to a file, or to /dev/null.\n"
+        assert (2, said) == (result.returncode, result.stderr)
+
+    def test_a_closed_standard_error_changes_nothing(self, tmp_path: Path) -> None:
+        """
+        What would be said there is not said elsewhere.
+        """
+        file = scene(tmp_path)
+
+        assert (0, b"") == (run_closed(2, "calls", str(file)).returncode, run_closed(2, "calls", "no.pb").stdout)
 
     def test_an_encoding_without_a_character_loses_no_row(self, tmp_path: Path) -> None:
         """

@@ -161,6 +161,8 @@ class TestExplain:
         [
             ("xyz", "'xyz' is no span id"),
             ("00", "'00' is no span id"),
+            ("xyz/0000000000000002", "'xyz/0000000000000002' is no span id"),
+            ("/0000000000000002", "'/0000000000000002' is no span id"),
             ("0000000000000099", "No call has the span id 0000000000000099"),
             ("000000000000000", "4 calls have a span id that begins with 000000000000000"),
         ],
@@ -173,3 +175,24 @@ class TestExplain:
 
         assert (2, "", 1) == (result.status, result.out, result.err.count("\n"))
         assert expected in result.err
+
+    def test_a_span_id_of_two_traces_is_told_apart_by_trace_or_task(self, toolspan: Cli, tmp_path: Path) -> None:
+        """
+        All digits were given: what is missing is which of the traces.
+        """
+        other = "ab" * 16
+        file = write(tmp_path / "s.jsonl", [build.tool_span(2, "book"), build.tool_span(2, "fly", trace_id=other)])
+        span = f"{2:016x}"
+
+        vague = toolspan("calls", file, "--explain", span)
+        by_trace = toolspan("calls", file, "--explain", f"{other}/{span}")
+        by_start = toolspan("calls", file, "--explain", f"ABAB/{span[:5]}")
+        by_tool = toolspan("calls", file, "--explain", span, "--tool", "fly")
+        by_task = toolspan("calls", file, "--explain", span, "--task", other)
+        nowhere = toolspan("calls", file, "--explain", f"cdcd/{span}")
+
+        said = f"toolspan: 2 calls have the span id {span}; say whose: {other}/{span}, or with --task.\n"
+        assert (2, "", said) == vague
+        assert f"fly, span {span} in trace {other}" in by_trace.out
+        assert {by_trace.out} == {by_start.out, by_tool.out, by_task.out}
+        assert (2, 1) == (nowhere.status, nowhere.err.count("\n"))

@@ -3,7 +3,9 @@
 """
 
 import json
+import os
 import sys
+import threading
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -198,6 +200,21 @@ def test_a_pipe_cannot_be_read_again(toolspan: Cli, tmp_path: Path, monkeypatch:
 
     assert (0, "") == (result.status, result.err)
     assert "outcome    error, validation DATE_FORMAT" in result.out
+    assert result.out.rstrip().endswith("give a file instead of a pipe.")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only some systems have named pipes")
+def test_a_named_pipe_is_read_once(toolspan: Cli, tmp_path: Path) -> None:
+    """Opening it again would wait for a writer that has gone."""
+    content = scene(tmp_path).read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    writer.start()
+
+    result = toolspan("calls", pipe, "--explain", f"{2:016x}")
+
+    assert (0, "") == (result.status, result.err)
     assert result.out.rstrip().endswith("give a file instead of a pipe.")
 
 

@@ -19,7 +19,7 @@ from tests.otlp_files import (
     span,
     varint,
 )
-from toolspan.framing import Payload, read_payloads
+from toolspan.framing import Payload, Rejection, read_payloads
 
 FRAMINGS = ["whole", "varint", "u32"]
 
@@ -55,6 +55,41 @@ class TestProtobuf:
         message = request(span("a")) + request(span("b"))
 
         assert [message] == payloads(read(message))
+
+    @pytest.mark.parametrize("size", [1, 4, 63, 64, 4096, 4097, 1_000_000])
+    def test_zero_bytes_are_one_rejection(self, size: int) -> None:
+        """
+        Not as many empty messages: such a file was never written.
+        """
+        [item] = read(bytes(size))
+
+        assert isinstance(item, Rejection)
+        assert ("stdin", "not_otlp") == (item.where, item.reason)
+        assert "zero bytes" in item.detail
+
+    def test_zero_bytes_are_not_read_to_their_end(self) -> None:
+        """
+        Four gigabytes of them are four megabytes of gzip.
+        """
+        pipe = Pipe(*[bytes(65536)] * 1000)
+
+        list(read_payloads("-", stdin=pipe))
+
+        assert pipe.read1(1)
+
+    @pytest.mark.parametrize("framing", ["varint", "u32"])
+    def test_zero_bytes_after_messages_are_one_rejection(self, framing: str) -> None:
+        """
+        A file that was extended before it was written, or whose disk was full.
+        """
+        content = framed([request(span("a"))], framing)
+
+        kept, item = read(content + bytes(100_000))
+
+        assert [request(span("a"))] == payloads([kept])
+        assert isinstance(item, Rejection)
+        assert ("stdin message 2", "damaged") == (item.where, item.reason)
+        assert "zero bytes" in item.detail
 
     @pytest.mark.parametrize("framing", FRAMINGS)
     def test_cut_message_is_rejected(self, framing: str) -> None:

@@ -43,6 +43,8 @@ def test_messages_are_read_as_written(
     """
     # Zeros at the start are taken for u32, in which they are one empty message and not four.
     assume(framing != "varint" or written[:1] != [b""])
+    # A file of nothing but zeros was never written.
+    assume(any(written) or not written)
     content = framed(written, framing)
 
     items = list(read_payloads("-", stdin=Pipe(*cut(gzip.compress(content) if is_compressed else content, sizes))))

@@ -44,6 +44,10 @@ _SOFTWARE: Final = 70
 _INTERRUPTED: Final = 130
 _BROKEN_PIPE: Final = 141
 
+#: No space left, or none for this user.
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_OUTPUT: Final = "Standard output is closed; send it to a file, or to /dev/null."
+
 
 class Commands(click.Group):
     """
@@ -117,6 +121,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """
     Runs the command line *args* (by default the process's own) and exits.
     """
+    if _is_closed(sys.stdout):
+        sys.exit(_fail(_NO_OUTPUT, _USAGE))
     _tolerate_any_name(sys.stdout)
     flags = Flags()
     try:
@@ -131,9 +137,16 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         if flags.debug:
             raise
         status = _fail(_message(error), _USAGE)
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        if isinstance(error, OSError) and error.errno in _FULL:
             _drop_output()
     sys.exit(status)
+
+
+def _is_closed(stream: object) -> bool:
+    """
+    *stream* is None, whatever its type says: the process was started without it.
+    """
+    return stream is None
 
 
 def _drop_output() -> None:
@@ -194,7 +207,8 @@ def _message(error: Exception) -> str:
         return error.format_message()
     if isinstance(error, OSError):
         # what is written without a name is what was printed
-        return f"{error.filename or 'standard output'}: {error.strerror or error}"
+        remedy = "; free some, or write elsewhere" if error.errno in _FULL else ""
+        return f"{error.filename or 'standard output'}: {error.strerror or error}{remedy}"
     return str(error)
 
 

@@ -8,6 +8,7 @@ A row keeps what decided, not what was overruled, so the input is read again: on
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from toolspan.arguments import ArgumentHasher
@@ -100,7 +101,8 @@ def _evidence(call: Call, source: Source) -> Iterator[str]:
     """
     The chain of evidence, span by span; `>` stands before what decided.
     """
-    if "-" in source.files:
+    # a named pipe that is opened again waits for a writer that has gone
+    if not all(path != "-" and Path(path).is_file() for path in source.files):
         yield _READ_ONCE
         return
     settings = load_settings(environ=os.environ, config_path=source.config)
@@ -139,7 +141,10 @@ def _runs_in(trace: Trace, task_id: str) -> Iterator[Run]:
         tool = trace.above(request).tool
         if tool is not None:
             requests.setdefault(tool[0].span_id, []).append(request)
-    for execution, unit in zip(find_executions(trace), find_units(trace), strict=True):
+    # by its outermost span, which an execution is named by: the two need not come in the same order
+    units = {unit[0][0].span_id: unit for unit in find_units(trace)}
+    for execution in find_executions(trace):
+        unit = units[execution.span_id]
         if execution.task_id == task_id:
             below = [request for span, _ in unit for request in requests.get(span.span_id, ())]
             yield Run(execution, unit, sorted(below, key=by_end))

@@ -4,7 +4,6 @@ From files to rows, for the commands that read; and what to say where there are 
 
 import gc
 import os
-import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -53,7 +52,6 @@ def load(source: Source) -> Loaded:
                 source.files,
                 decoder=make_decoder(settings),
                 store=store,
-                stdin=sys.stdin.buffer,
                 on_bytes=progress,
                 on_problem=problems,
             )

@@ -2,6 +2,7 @@
 What the commands that read have in common: where rows come from, and which of them are asked for.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +12,37 @@ from typing import Final, NamedTuple
 import click
 
 from toolspan.errors import InputError
+from toolspan.framing.source import display_name
 from toolspan.scope import Dimension, Scope
 from toolspan.windows import parse_window
 
 Command = Callable[..., None]
 
+
+class _Readable(click.Path):
+    """
+    A file that is there and may be read, or `-`; asked before anything is read, since the others may take minutes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, readable=False, allow_dash=True)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """
+        *value*, which is refused as the reader would, and not in click's words, which name no remedy.
+        """
+        path = super().convert(value, param, ctx)
+        if path != "-" and not os.access(path, os.R_OK):
+            name = display_name(os.fsdecode(path))
+            raise InputError(f"Cannot read {name}: permission denied; check its owner and mode (ls -l)")
+        return path
+
+
 #: What tasks are filtered and grouped by.
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("agent", "service", "environment")
 
-_FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=True)
 #: The one place that says which sources this build has.
 _NO_STORES: Final = "--store is not in this build, which reads files only; give OTLP files instead."
 _NO_SOURCE: Final = "Nothing to read: give OTLP files (JSON lines, .pb, .gz), or - for standard input."
@@ -62,7 +85,7 @@ def source_options(command: Command) -> Command:
     `FILE…`, `--config` and the answer to `--store`; the command gets a *source*.
     """
 
-    @click.argument("files", metavar="[FILE]...", nargs=-1, type=_FILE)
+    @click.argument("files", metavar="[FILE]...", nargs=-1, type=_Readable())
     @click.option("--store", metavar="S", hidden=True)  # until there are stores
     @click.option("--config", metavar="FILE", help="Rules, targets and other settings; else those of TOOLSPAN_CONFIG.")
     @debug_option

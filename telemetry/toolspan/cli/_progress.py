@@ -4,7 +4,6 @@ A progress bar for long input: on standard error, only where a person sees it, o
 Size alone does not tell what takes long: spans shrink to a hundredth in gzip, so 2 MB may take a minute. Time does.
 """
 
-import sys
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -95,7 +94,7 @@ def read_progress(paths: Iterable[str], *, long_bytes: int = LONG_BYTES) -> Gene
     """
     A bar over *paths* for the time of a `with`.
     """
-    progress = ReadProgress(Console(file=sys.stderr), size_of(paths), long_bytes=long_bytes)
+    progress = ReadProgress(Console(stderr=True), size_of(paths), long_bytes=long_bytes)
     try:
         yield progress
     finally:

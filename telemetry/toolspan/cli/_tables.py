@@ -44,11 +44,23 @@ class Column(NamedTuple):
     is_aligned: bool = False
 
 
+class _Console(Console):
+    """
+    A console that leaves a broken pipe to the command line, which ends with 141; rich's own ends with 1.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """
+        The pipe's reader went away.
+        """
+        raise BrokenPipeError
+
+
 def open_console() -> Console:
     """
     A console on standard output that interprets nothing in the texts it is given.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = _Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     return console

@@ -43,14 +43,15 @@ FIELDS: Final[Mapping[str, Callable[[Call], Value]]] = {
     "verdict": lambda call: call.verdict,
 }
 
-_MIN_SPAN_DIGITS: Final = 4
+#: Fewer are a slip of the hand rather than an id.
+_MIN_DIGITS: Final = 4
 
 
 @click.command("calls")
 @source_options
 @click.option("--task", metavar="ID", help="Only the calls of this task.")
 @click.option("--tool", metavar="N", help="Only the calls of this tool.")
-@click.option("--explain", "span", metavar="SPAN", help="Print the whole chain of evidence of one call.")
+@click.option("--explain", "span", metavar="[TRACE/]SPAN", help="Print the whole chain of evidence of one call.")
 @format_option("jsonl", "csv", "table")
 def calls(source: Source, task: str | None, tool: str | None, span: str | None, output: str) -> None:
     """
@@ -60,7 +61,7 @@ def calls(source: Source, task: str | None, tool: str | None, span: str | None, 
     """
     rows = load(source).rows
     if span is not None:
-        click.echo(explain(find_call(rows.calls, span), rows, source))
+        click.echo(explain(find_call(select_calls(rows, task=task, tool=tool), span), rows, source))
         return
     found = select_calls(rows, task=task, tool=tool)
     if output == "jsonl":
@@ -88,20 +89,32 @@ def select_calls(rows: Rows, *, task: str | None, tool: str | None) -> list[Call
 
 def find_call(found: Iterable[Call], span: str) -> Call:
     """
-    The call whose span id is *span* in hex, or begins with it.
+    The call whose span id is *span* in hex, or begins with it; `TRACE/SPAN` where several traces have that span id.
 
     Raises:
         InputError: *span* is no span id, or of no call, or of several.
     """
-    wanted = span.lower().removeprefix("0x")
-    if len(wanted) < _MIN_SPAN_DIGITS or wanted.strip("0123456789abcdef"):
+    trace, slash, wanted = span.lower().rpartition("/")
+    wanted = wanted.removeprefix("0x")
+    if not _is_start_of_id(wanted) or (slash and not _is_start_of_id(trace)):
         raise InputError(f"{span!r} is no span id: give 16 hex digits, or the first of them (at least 4).")
-    matches = [call for call in found if call.span_id.hex().startswith(wanted)]
+    matches = [call for call in found if _begins(call, trace, wanted)]
     if not matches:
         raise InputError(f"No call has the span id {span}; toolspan calls lists them, toolspan doctor other spans.")
-    if len(matches) > 1:
+    if len(matches) == 1:
+        return matches[0]
+    if len({call.span_id for call in matches}) > 1:
         raise InputError(f"{len(matches)} calls have a span id that begins with {span}; give more digits.")
-    return matches[0]
+    example = f"{matches[-1].trace_id.hex()}/{matches[-1].span_id.hex()}"
+    raise InputError(f"{len(matches)} calls have the span id {span}; say whose: {example}, or with --task.")
+
+
+def _is_start_of_id(text: str) -> bool:
+    return len(text) >= _MIN_DIGITS and not text.strip("0123456789abcdef")
+
+
+def _begins(call: Call, trace: str, span: str) -> bool:
+    return call.span_id.hex().startswith(span) and call.trace_id.hex().startswith(trace)
 
 
 def write_jsonl(found: Sequence[Call]) -> None:

@@ -9,7 +9,6 @@ a span.
 import json
 import os
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -101,7 +100,6 @@ def examine(source: Source, *, scope: Scope) -> tuple[Examined, Diagnosis]:
                 source.files,
                 decoder=SurveyingDecoder(settings, survey),
                 store=store,
-                stdin=sys.stdin.buffer,
                 on_bytes=progress,
                 on_problem=problems,
             )

@@ -32,6 +32,12 @@ OTHER_SIGNALS: Mapping[Reason, Verdict] = MappingProxyType(
 #: Bytes that no text has but every OTLP message has: tags and lengths.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
+#: As empty messages they would be 64 in one framing and 16 in another: nobody writes so many, or any.
+ZEROS = bytes(64)
+
+#: How a file comes to hold zeros.
+UNWRITTEN = "it was never written, or lost as the disk was full or the machine stopped; copy it anew"
+
 #: Beginnings of binary files.
 _BINARY = (
     (rb"\x28\xb5\x2f\xfd", Reason.COMPRESSED, "is compressed with zstd; decompress it first (zstd -d)"),
@@ -48,7 +54,7 @@ _BINARY = (
     (rb".{8}DUCK", Reason.NOT_OTLP, "is a DuckDB file; a store is given with --store"),
     (rb"SQLite format 3\x00", Reason.NOT_OTLP, "is an SQLite database; export its spans as OTLP"),
     (rb"PAR1", Reason.NOT_OTLP, "is a Parquet file; export its spans as OTLP"),
-    (rb"\x00{64}", Reason.NOT_OTLP, "starts with zero bytes: it was never written, or lost as the disk was full"),
+    (rb"\x00{64}|\x00+\Z", Reason.NOT_OTLP, f"starts with zero bytes: {UNWRITTEN}"),
     (rb"", Reason.NOT_OTLP, "is binary, but no OTLP message in any known framing (whole, varint, u32)"),
 )
 
@@ -93,6 +99,13 @@ def is_text(head: bytes) -> bool:
     *head* has no byte that only binary files have.
     """
     return _CONTROL.search(head) is None
+
+
+def is_unwritten(head: bytes) -> bool:
+    """
+    *head* starts with zeros as no file of messages does, or is nothing else.
+    """
+    return head.startswith(ZEROS) or not head.strip(b"\0")
 
 
 def describe(head: bytes) -> Verdict:

@@ -16,7 +16,7 @@ Where nothing fits to the end of the file, a framing whose last frame is cut sho
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from toolspan.framing.foreign import OTHER_SIGNALS
+from toolspan.framing.foreign import OTHER_SIGNALS, UNWRITTEN, ZEROS
 from toolspan.framing.json_objects import judge_text, starts_json, too_large
 from toolspan.framing.payload import Payload, Reason, Rejection
 from toolspan.framing.shape import fits, signal, varint
@@ -141,6 +141,9 @@ def _read_frames(stream: ByteStream, framing: Framing, name: str, limit_bytes: i
             size, start = _header(head, 0, framing)
         except IndexError:
             yield Rejection(where, Reason.TRUNCATED, "ends within its length: the file was cut short")
+            return
+        if not size and stream.peek(len(ZEROS)) == ZEROS:
+            yield Rejection(where, Reason.DAMAGED, f"is zero bytes from here on and was not read further: {UNWRITTEN}")
             return
         stream.advance(start)
         first = head[start : start + 1] if size else b""

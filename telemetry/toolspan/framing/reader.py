@@ -5,7 +5,7 @@ From a path to payloads: what a file holds is decided by its content, never by i
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from toolspan.framing.foreign import describe, is_text
+from toolspan.framing.foreign import describe, is_text, is_unwritten
 from toolspan.framing.json_documents import read_documents
 from toolspan.framing.json_lines import has_later_request, is_of_lines, read_lines
 from toolspan.framing.json_objects import BOM, starts_json
@@ -55,7 +55,8 @@ def _read_stream(stream: ByteStream, name: str, limit_bytes: int) -> Iterator[Pa
     head = stream.peek(HEAD_BYTES + 1)
     if is_text(head):
         return _read_text(stream, name, limit_bytes)
-    framing = detect(head[:HEAD_BYTES], is_all=len(head) <= HEAD_BYTES)
+    # Before the framing: each zero would be an empty message, and gzip makes 4 GB of zeros of 4 MB.
+    framing = None if is_unwritten(head) else detect(head[:HEAD_BYTES], is_all=len(head) <= HEAD_BYTES)
     if framing is None:
         return iter([Rejection(name, *describe(head))])
     return read_messages(stream, framing, name=name, limit_bytes=limit_bytes)
