@@ -4,45 +4,10 @@ How a span says that its call ended: whether it failed is asked apart from why, 
 
 import pytest
 
-from tests import otlp_builder as build
-from toolspan.arguments import ArgumentHasher
-from toolspan.otlp import Decoder
-from toolspan.recognise import Recogniser
-from toolspan.records import Judgement
-from toolspan.rules import Condition, EvidenceRule, RuleBook
-from toolspan.taxonomy import ErrorClass
+from tests.judging import ENVELOPE, judge, said
 
-ENVELOPE = '{"ok": false, "error": {"code": "SLOT_TAKEN", "class": "business_rule", "hint": "x"}}'
 WAIT = '{"ok": false, "error": {"code": "BUSY_NOW", "class": "transient", "retryable": true, "retry_after_ms": 1500}}'
 OK = '{"ok": true, "data": {}}'
-
-
-def judge(
-    values: dict[str, object] | None = None,
-    *,
-    status: int = 0,
-    message: str = "",
-    exception: tuple[str, str, str] | None = None,
-    rules: RuleBook | None = None,
-) -> Judgement:
-    """
-    The judgement of a tool span, of a cold and of a warm cache alike.
-    """
-    decoder = Decoder(Recogniser(rules or RuleBook(()), ArgumentHasher(b"key")))
-    events: list[dict[str, object]] = []
-    if exception is not None:
-        kind, text, stack = exception
-        events.append(build.event(exception_type=kind, exception_message=text, exception_stacktrace=stack))
-    span = build.tool_span(2, "book_room", values, parent=1, status=status, message=message, events=events)
-    cold, warm = decoder.decode_json(build.json_line([span, {**span, "spanId": "03" * 8}])).spans
-    assert cold.call is not None
-    assert warm.call is not None
-    assert cold.call.judgement == warm.call.judgement
-    return cold.call.judgement
-
-
-def said(judgement: Judgement) -> tuple[str, str | None, str | None]:
-    return judgement.outcome, judgement.error_class, judgement.code
 
 
 UNAVAILABLE = ("error", "transient", "UNAVAILABLE")
@@ -350,70 +315,3 @@ class TestFields:
     ) -> None:
         """The argument at fault is named by the tool, else by Python or pydantic."""
         assert field == judge(values, status=2, message=text).field
-
-
-def rule(condition: Condition, value: str | int, tool: str = "*") -> RuleBook:
-    return RuleBook((EvidenceRule(condition, value, ErrorClass.BUSINESS_RULE, tool, "HOUSE_RULE", None, 7),))
-
-
-class TestRulesOfTheUser:
-    @pytest.mark.parametrize(
-        ("book", "values", "exception"),
-        [
-            pytest.param(rule(Condition.HTTP, 503), {"http.response.status_code": 503}, None, id="status attribute"),
-            pytest.param(
-                rule(Condition.HTTP, 503),
-                {},
-                ("httpx.HTTPStatusError", "Server error '503 Service Unavailable'", ""),
-                id="text",
-            ),
-            pytest.param(rule(Condition.HTTP, 409), {"error.type": "409"}, None, id="numeric error.type"),
-            pytest.param(rule(Condition.GRPC, "ABORTED"), {"rpc.grpc.status_code": "10"}, None, id="gRPC number"),
-            pytest.param(rule(Condition.JSONRPC, -32011), {"error.type": "-32011"}, None, id="vendor's JSON-RPC code"),
-            pytest.param(rule(Condition.SQLSTATE, "23"), {"db.response.status_code": "23514"}, None, id="SQLSTATE"),
-            pytest.param(rule(Condition.ERROR_TYPE, "acme.SlotTaken"), {}, ("acme.SlotTaken", "", ""), id="exception"),
-            pytest.param(
-                rule(Condition.ERROR_TYPE, "SlotTaken"), {"error.type": "acme.SlotTaken"}, None, id="error.type"
-            ),
-            pytest.param(rule(Condition.MESSAGE, "slot .* taken"), {}, ("X", "slot 5 is taken", ""), id="message"),
-            pytest.param(
-                rule(Condition.ERROR_CODE, "SLOT_TAKEN"),
-                {"gen_ai.tool.call.result": ENVELOPE},
-                None,
-                id="envelope's code",
-            ),
-            pytest.param(
-                rule(Condition.ERROR_CODE, "E_42"),
-                {"gen_ai.tool.call.result": '{"ok": false, "error": {"code": "E_42"}}'},
-                None,
-                id="a code without a class",
-            ),
-            pytest.param(
-                rule(Condition.RESULT, "^Error: room"),
-                {"gen_ai.tool.call.result": "Error: room not found"},
-                None,
-                id="result",
-            ),
-        ],
-    )
-    def test_win_over_everything(
-        self, book: RuleBook, values: dict[str, object], exception: tuple[str, str, str] | None
-    ) -> None:
-        """A rule matches what the span states as well as what its texts were read as."""
-        status = 0 if "result" in str(book.rules[0].condition) else 2
-
-        judged = judge(values, status=status, exception=exception, rules=book)
-
-        assert ("error", "business_rule", "HOUSE_RULE", "rule:7") == (*said(judged), judged.evidence)
-
-    def test_of_other_tools_do_not_match(self) -> None:
-        """A rule is for the tools that its pattern covers."""
-        judged = judge({"http.response.status_code": 503}, status=2, rules=rule(Condition.HTTP, 503, tool="search_*"))
-
-        assert said(judged) == UNAVAILABLE
-
-    def test_make_no_success_a_failure_unless_they_are_about_results(self) -> None:
-        """A rule about messages says what a failure means, not that there is one."""
-        book = rule(Condition.MESSAGE, "taken")
-
-        assert judge({"gen_ai.tool.call.result": "slot taken, but all is well"}, rules=book).outcome == "ok"
