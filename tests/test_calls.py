@@ -2,33 +2,12 @@
 Calls: what is recorded of one, and which executions are one call.
 """
 
+from tests.deriving import calls, only, said
 from tests.span_facts import FOREIGN, MS, OK, A, B, escalation, failed, names, run, tool
 from toolspan.derive import derive
-from toolspan.records import Call, Judgement, Marks, SpanFacts
+from toolspan.records import Judgement, Marks
 
 DEFERRED = Judgement("deferred", evidence="deferral")
-
-
-def calls(*spans: SpanFacts) -> list[Call]:
-    """
-    The calls below an agent run.
-    """
-    return derive([run(), *spans]).calls
-
-
-def only(*spans: SpanFacts) -> Call:
-    """
-    The one call below an agent run.
-    """
-    (call,) = calls(*spans)
-    return call
-
-
-def said(call: Call) -> tuple[str, str | None, str | None, str]:
-    """
-    How a call ended.
-    """
-    return call.outcome, call.error_class, call.code, call.evidence
 
 
 class TestOneCallId:

@@ -4,35 +4,13 @@ Endings: how a call ended, from all of its spans.
 
 import pytest
 
+from tests.deriving import calls, only, said
 from tests.span_facts import failed, other, run, tool
-from toolspan.derive import derive
-from toolspan.records import Call, Judgement, SpanFacts
+from toolspan.records import Judgement
 
 SAYS_OK = Judgement(says_ok=True)
 DEFERRED = Judgement("deferred", evidence="deferral")
 CANCELLED = Judgement("cancelled", evidence="cancellation")
-
-
-def calls(*spans: SpanFacts) -> list[Call]:
-    """
-    The calls below an agent run.
-    """
-    return derive([run(), *spans]).calls
-
-
-def only(*spans: SpanFacts) -> Call:
-    """
-    The one call below an agent run.
-    """
-    (call,) = calls(*spans)
-    return call
-
-
-def said(call: Call) -> tuple[str, str | None, str | None, str]:
-    """
-    How a call ended.
-    """
-    return call.outcome, call.error_class, call.code, call.evidence
 
 
 class TestEnding:

@@ -4,31 +4,10 @@ Units: which tool spans trace one execution of a tool.
 
 import pytest
 
+from tests.deriving import calls, only, said
 from tests.span_facts import MS, A, B, failed, names, other, run, tool
 from toolspan.derive import derive
-from toolspan.records import Call, Marks, SpanFacts
-
-
-def calls(*spans: SpanFacts) -> list[Call]:
-    """
-    The calls below an agent run.
-    """
-    return derive([run(), *spans]).calls
-
-
-def only(*spans: SpanFacts) -> Call:
-    """
-    The one call below an agent run.
-    """
-    (call,) = calls(*spans)
-    return call
-
-
-def said(call: Call) -> tuple[str, str | None, str | None, str]:
-    """
-    How a call ended.
-    """
-    return call.outcome, call.error_class, call.code, call.evidence
+from toolspan.records import Marks, SpanFacts
 
 
 class TestTracedTwice:

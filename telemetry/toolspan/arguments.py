@@ -34,6 +34,8 @@ _REDACTED: Final = re.compile(
 )
 _MAX_REDACTED_CHARS: Final = 64
 _MAX_DEPTH: Final = 4
+#: A hash begins with the id of its key, this long; hashes of different keys cannot be compared.
+KEY_ID_CHARS: Final = 4
 #: 64 bits: within one task two different arguments meet by chance once in 10^19.
 _DIGEST_BYTES: Final = 8
 
@@ -130,7 +132,7 @@ class ArgumentHasher:
 
     def __init__(self, key: bytes, *, ignored: Collection[str] = ()) -> None:
         secret = hashlib.sha256(key).digest()
-        self.key_id = hashlib.blake2b(b"toolspan key id", key=secret, digest_size=2).hexdigest()
+        self.key_id = hashlib.blake2b(b"toolspan key id", key=secret, digest_size=KEY_ID_CHARS // 2).hexdigest()
         self._keyed: Callable[[], hashlib.blake2b] = hashlib.blake2b(key=secret, digest_size=_DIGEST_BYTES).copy
         self._ignored = frozenset(ignored)
 

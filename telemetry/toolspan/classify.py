@@ -24,7 +24,7 @@ from toolspan.records import Judgement, SpanView
 from toolspan.rules import FailureEvidence, RuleBook, RuleHit
 from toolspan.taxonomy import REJECTED_CODE, ErrorClass
 
-OK: Final = Judgement()
+_OK: Final = Judgement()
 _SAYS_OK: Final = Judgement(says_ok=True)
 _TAGS: Final = frozenset(
     (attr.ERROR_CLASS, attr.ERROR_CODE, attr.CALL_OUTCOME, attr.ERROR_FIELD, attr.ERROR_RETRY_AFTER_MS)
@@ -58,12 +58,12 @@ class Classifier:
         rules: the user's rules; the first that matches a failure wins over everything else.
     """
 
-    __slots__ = ("_cache", "_rules", "reads_plain_results")
+    __slots__ = ("_cache", "_reads_plain_results", "_rules")
 
     def __init__(self, rules: RuleBook) -> None:
         self._rules = rules
-        #: Whether a rule of the user may find a failure in any text that a tool returned.
-        self.reads_plain_results = rules.has_result_rules
+        # whether a rule of the user may find a failure in any text that a tool returned.
+        self._reads_plain_results = rules.has_result_rules
         self._cache: dict[tuple[object, ...], Judgement] = {}
 
     def judge(self, span: SpanView, tool: str, result: object) -> Judgement:
@@ -72,9 +72,9 @@ class Classifier:
         """
         attributes = span.attributes
         is_quiet = span.status_code != attr.STATUS_ERROR and not span.events and _SPEAKING.isdisjoint(attributes)
-        if is_quiet and not self.reads_plain_results:
+        if is_quiet and not self._reads_plain_results:
             if is_plain(result):
-                return OK
+                return _OK
             if is_clean_success(result):
                 return _SAYS_OK
         key = None
@@ -223,7 +223,7 @@ def _judgement(
     lint = reading.lint if reading is not None else 0
     if not failed:
         if named is None and not result.says_ok and not lint:
-            return OK
+            return _OK
         if named is None or result.says_ok:
             return Judgement(says_ok=result.says_ok, lint=lint)
         return Judgement("ok", named.error_class, named.code, named.evidence, lint=lint)

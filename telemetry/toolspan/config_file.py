@@ -21,9 +21,8 @@ from toolspan.evidence.payloads import is_array, is_object
 from toolspan.numbers import DEFAULT_TARGETS
 from toolspan.positions import Place, key_lines
 from toolspan.rules import GRPC_CODES, Condition, EvidenceRule, RuleBook, compile_pattern, grpc_name
-from toolspan.taxonomy import CLASSES, REJECTED_CODE, UNCLASSIFIED_CODE, ErrorClass
+from toolspan.taxonomy import CLASSES, CODE_FORM, REJECTED_CODE, UNCLASSIFIED_CODE, ErrorClass
 
-_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,61}[A-Z0-9]")
 _RESERVED_CODES = frozenset({UNCLASSIFIED_CODE, REJECTED_CODE})
 _SQLSTATE = re.compile(r"[0-9A-Z]{1,5}")
 
@@ -99,7 +98,7 @@ class RuleEntry(_Strict):
     @field_validator("code")
     @classmethod
     def _check_code(cls, value: str) -> str:
-        if not _CODE.fullmatch(value):
+        if not CODE_FORM.fullmatch(value):
             meant = to_code(value)
             remedy = f"did you mean {meant!r}?" if meant else "write it like 'SLOT_TAKEN'"
             raise _problem(f"code {value!r} is not in capitals, digits and underscores (2 to 63 of them); {remedy}")

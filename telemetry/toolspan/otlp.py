@@ -61,7 +61,7 @@ class Decoder:
 
     Args:
         recogniser: makes facts of the spans that matter.
-        observer: sees every span that is kept; makes decoding three times slower.
+        observer: sees every span that is kept; makes decoding twice as slow.
     """
 
     def __init__(self, recogniser: Recogniser, *, observer: Observer | None = None) -> None:
@@ -112,12 +112,11 @@ class Decoder:
         return decoded
 
     def _read_spans(self, spans: Any, scope: str, source: Source, decoded: Decoded) -> None:
-        append, rejected = decoded.spans.append, decoded.rejected
-        reduce, reduce_success = self._recogniser.reduce, self._recogniser.reduce_success
+        append, rejected, reduce = decoded.spans.append, decoded.rejected, self._recogniser.reduce
         last_trace_id = last_parent_id = b""
         for span in spans:
             trace_id, span_id, parent_id = span.trace_id, span.span_id, span.parent_span_id
-            # spans of a trace come together: one object for their ids takes a tenth of the memory off
+            # spans of a trace come together: one object for their ids, not one each
             if trace_id == last_trace_id:
                 trace_id = last_trace_id
             if parent_id == last_parent_id:
@@ -141,14 +140,7 @@ class Decoder:
                     if span.kind != attr.KIND_CLIENT or (_HTTP not in attributes and _OLD_HTTP not in attributes):
                         append(SpanFacts(trace_id, span_id, parent_id, start, end))
                         continue
-            wanted = _wanted(attributes)
-            status, events = span.status, span.events
-            if parent_id and not status and not events:
-                facts = reduce_success(wanted, _string(span.name), trace_id, span_id, parent_id, start, end, source)
-                if facts is not None:
-                    append(facts)
-                    continue
-            append(reduce(_view(span, scope, wanted), trace_id, span_id, parent_id, start, end, source))
+            append(reduce(_view(span, scope, _wanted(attributes)), trace_id, span_id, parent_id, start, end, source))
 
     def _observe_spans(
         self, spans: Any, scope: str, source: Source, resource: Mapping[str, object], decoded: Decoded
@@ -241,7 +233,7 @@ def _wanted(attributes: Any, names: frozenset[str] = WANTED) -> dict[str, object
     """
     Those of *attributes* that somebody reads, as plain values.
 
-    Short texts, nearly all values, are read in place: a call of `_value` for each costs a tenth of decoding.
+    Short texts, nearly all values, are read in place: 2.7 µs for a tool call, 3.0 with a call of `_value` for each.
     """
     values: dict[str, object] = {}
     try:

@@ -6,6 +6,7 @@ no class.
 """
 
 import csv
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib.resources import files
@@ -28,6 +29,8 @@ class ErrorClass(StrEnum):
     UNCLASSIFIED = "unclassified"
 
 
+#: What a code looks like: AIP-193's rule for a reason.
+CODE_FORM = re.compile(r"[A-Z][A-Z0-9_]{0,61}[A-Z0-9]")
 UNCLASSIFIED_CODE = "UNCLASSIFIED"
 REJECTED_CODE = "REJECTED"
 MODEL_RETRY_CODE = "MODEL_RETRY"

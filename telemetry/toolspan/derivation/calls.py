@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
+from toolspan.arguments import KEY_ID_CHARS
 from toolspan.derivation.ancestry import Place, ToolSpan, Trace
 from toolspan.derivation.endings import judge_unit
 from toolspan.derivation.order import by_end
 from toolspan.derivation.units import find_units
 from toolspan.records import CallFacts, Marks, SpanFacts
-
-#: An args hash begins with the id of its key, this long; hashes of different keys cannot be compared.
-KEY_ID_CHARS: Final = 4
 
 _NO_MARKS: Final = Marks()
 

@@ -14,10 +14,8 @@ from urllib.parse import unquote
 from toolspan.evidence.payloads import is_array, is_object
 from toolspan.evidence.statuses import Named, name_grpc, name_http, name_http_reason, name_jsonrpc, name_oauth
 from toolspan.lint import LintFlag
-from toolspan.taxonomy import CLASSES, UNCLASSIFIED_CODE
+from toolspan.taxonomy import CLASSES, CODE_FORM, UNCLASSIFIED_CODE
 
-#: AIP-193's rule for a reason.
-_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,61}[A-Z0-9]")
 MAX_CODE_CHARS: Final = 63
 MAX_HINT_CHARS: Final = 300
 MAX_FIELD_CHARS: Final = 200
@@ -55,11 +53,11 @@ def to_code(text: object) -> str | None:
     """
     if not isinstance(text, str):
         return None
-    if _CODE.fullmatch(text):
+    if CODE_FORM.fullmatch(text):
         return text
     snake = _GAP.sub("_", _HUMP.sub("_", text[:200]).upper()).lstrip("_0123456789")
     code = snake[:MAX_CODE_CHARS].rstrip("_")
-    return code if _CODE.fullmatch(code) else None
+    return code if CODE_FORM.fullmatch(code) else None
 
 
 def to_class(text: object) -> str | None:
@@ -115,7 +113,7 @@ def _lint(envelope: Mapping[str, object], error: Mapping[str, object], error_cla
     contradicts = isinstance(retryable, bool) and retryable != (error_class == "transient")
     broken = {
         LintFlag.ERROR_BESIDE_OK: envelope.get("ok") is True,
-        LintFlag.CODE_INVALID: not isinstance(code, str) or not _CODE.fullmatch(code),
+        LintFlag.CODE_INVALID: not isinstance(code, str) or not CODE_FORM.fullmatch(code),
         LintFlag.CLASS_UNKNOWN: error_class is None or error.get("class") != error_class,
         LintFlag.RETRYABLE_CONTRADICTS_CLASS: error_class is not None and contradicts,
         LintFlag.FIELD_MISSING: error_class == "validation" and not field,

@@ -8,7 +8,7 @@ The order (1 is believed first) and what each kind may say:
 5. the exception event                       6. texts: exception message, status description, result
 8. span status ERROR
 
-(7, the failed HTTP client below the call, needs other spans: `calls.py`.)
+(7, the failed HTTP client below the call, needs other spans: `derivation/endings.py`.)
 
 A *generic* exception type (ValueError, KeyError, …) names its class only where the failure has a text and no text has
 a well-known form: "409 Conflict" in a ValueError is a conflict.

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeGuard
 
-#: A Python repr is parsed by `ast.literal_eval`, 30 times the cost of JSON and recursive: only small ones.
+#: A Python repr is parsed by `ast.literal_eval`, ten times the cost of JSON and recursive: only small ones.
 MAX_REPR_CHARS: Final = 20_000
 #: JSON beyond this stays text: nothing that names an error is that long, and parsing it would stall a batch.
 MAX_JSON_CHARS: Final = 1_000_000

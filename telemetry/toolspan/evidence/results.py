@@ -102,7 +102,7 @@ def is_plain(value: object) -> bool:
     if value[:1] not in _DATA:
         # plain text may name the class of a failure that another span of the call tells of
         return not value
-    # unrolled: a generator over the hints takes three times as long, and every success passes here
+    # unrolled: a generator over the hints takes a third longer, and every success passes here
     return not (
         "rror" in value
         or "alse" in value
