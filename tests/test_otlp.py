@@ -13,6 +13,7 @@ from tests import otlp_builder as build
 from toolspan.arguments import ArgumentHasher
 from toolspan.errors import InputError
 from toolspan.otlp import Decoded, Decoder
+from toolspan.otlp_json import UNREADABLE_PARENT
 from toolspan.recognise import Recogniser
 from toolspan.records import Role
 from toolspan.rules import RuleBook
@@ -158,6 +159,25 @@ class TestOddSpans:
         (span,) = decoder.decode_json(build.json_line([{**build.tool_span(2), "parentSpanId": parent}])).spans
 
         assert len(span.parent_id) == 8
+
+    @pytest.mark.parametrize(
+        ("change", "rejected", "parents"),
+        [
+            ({"traceId": "00" * 16}, {"trace_id": 1}, []),
+            ({"spanId": "00" * 8}, {"span_id": 1}, []),
+            ({"parentSpanId": "00" * 8}, {}, [b""]),
+            ({"parentSpanId": "4b4b"}, {}, [UNREADABLE_PARENT]),
+        ],
+    )
+    def test_ids_of_protobuf_are_held_to_the_same(
+        self, decoder: Decoder, change: dict[str, object], rejected: dict[str, int], parents: list[bytes]
+    ) -> None:
+        """Zeros of the right length are no id, and no parent; a parent of another length is one that never comes."""
+        line = json.dumps(build.request([{**build.tool_span(2, parent=1), **change}])).encode()
+
+        decoded = decoder.decode_protobuf(protobuf(line))
+
+        assert (rejected, parents) == (decoded.rejected, [span.parent_id for span in decoded.spans])
 
     def test_an_end_before_its_start_is_0_long(self, decoder: Decoder) -> None:
         """A clock that ran backwards makes no negative durations."""

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from toolspan import attributes as attr
 from toolspan import conventions as conv
 from toolspan.errors import InputError
-from toolspan.otlp_json import read_json_spans
+from toolspan.otlp_json import UNREADABLE_PARENT, read_json_spans
 from toolspan.otlp_messages import build_messages
 from toolspan.recognise import Recogniser, Source, source_of
 from toolspan.records import Event, SeenSpan, SpanFacts, SpanView
@@ -125,7 +125,8 @@ class Decoder:
             start, end = span.start_time_unix_nano, span.end_time_unix_nano
             # the common span passes one chain of comparisons; whatever is odd about one is looked at by name
             has_ids = len(trace_id) == TRACE_ID_BYTES and len(span_id) == len(parent_id) == SPAN_ID_BYTES
-            if not (has_ids and 0 < start <= end <= MAX_TIME_NS):
+            is_named = has_ids and _NO_SPAN not in (span_id, parent_id) and trace_id != _NO_TRACE
+            if not (is_named and 0 < start <= end <= MAX_TIME_NS):
                 reason, parent_id, start, end = _mend(trace_id, span_id, parent_id, start, end)
                 if reason:
                     rejected[reason] += 1
@@ -177,14 +178,17 @@ def _mend(trace_id: bytes, span_id: bytes, parent_id: bytes, start: int, end: in
     """
     Why a span cannot be kept (empty: it can), and its parent and times put right.
 
-    A parent of zeros is no parent. A missing end or start is the other one; an end before its start is 0 long.
+    A parent of zeros is no parent; one that is no span id is some span that never comes.
+    A missing end or start is the other one; an end before its start is 0 long.
     """
     if len(trace_id) != TRACE_ID_BYTES or trace_id == _NO_TRACE:
         return "trace_id", parent_id, start, end
     if len(span_id) != SPAN_ID_BYTES or span_id == _NO_SPAN:
         return "span_id", parent_id, start, end
-    if parent_id == _NO_SPAN:
-        parent_id = b""
+    if parent_id:
+        parent_id = (
+            b"" if parent_id == _NO_SPAN else parent_id if len(parent_id) == SPAN_ID_BYTES else UNREADABLE_PARENT
+        )
     start = start or end
     if not 0 < start <= MAX_TIME_NS or end > MAX_TIME_NS:
         return "time", parent_id, start, end

@@ -23,7 +23,7 @@ _MAX_VALUE_DEPTH: Final = 32
 #: More than any 64-bit number has.
 _MAX_DIGITS: Final = 25
 #: The parent of a span whose parent cannot be read: some span that never comes.
-_UNREADABLE_PARENT: Final = b"\xff" * 8
+UNREADABLE_PARENT: Final = b"\xff" * 8
 _NOTHING: Final[Mapping[str, object]] = {}
 #: What others write one to a line and this is not.
 _FOREIGN: Final = {
@@ -192,7 +192,7 @@ def _identifier(value: object, size: int) -> bytes:
 
 
 def _parent(value: object) -> bytes:
-    return b"" if value is None or value == "" else _identifier(value, 8) or _UNREADABLE_PARENT
+    return b"" if value is None or value == "" else _identifier(value, 8) or UNREADABLE_PARENT
 
 
 def _integer(value: object) -> int | None:
