@@ -36,7 +36,7 @@ def tool_span(
     start: int,
     tool: str = "search",
     error: tuple[str, str] | None = None,
-    args: str | None = "k:1",
+    args: str | None = "1111000000000000000a",
     task_id: str = "",
 ) -> SpanFacts:
     """

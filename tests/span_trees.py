@@ -36,7 +36,10 @@ _RUN_MARKS: Final = (
     Marks(name="run", environment="prod", outcome="nonsense"),
 )
 
-_ARGS: Final = (None, "k1k1aa", "k1k1bb", "k2k2aa")
+#: Hashes of arguments: two of one key, one of another.
+_A: Final = f"1111{'a' * 16}"
+_B: Final = f"1111{'b' * 16}"
+_ARGS: Final = (None, _A, _B, f"2222{'a' * 16}")
 _SPAN_IDS: Final = st.integers(1, 12).map(lambda number: number.to_bytes(8, "big"))
 _PARENT_IDS: Final = st.integers(0, 14).map(lambda number: number.to_bytes(8, "big") if number else b"")
 _TRACE_IDS: Final = st.sampled_from((b"\1" * 16, b"\1" * 16, b"\2" * 16))
@@ -98,7 +101,11 @@ def lone_runs(draw: st.DrawFn) -> list[SpanFacts]:
     One agent run and what lies directly below it: the shape in which calls answer one another most.
     """
     run = SpanFacts(b"\1" * 16, b"\xff" * 8, b"", 0, 40 * TICK_NS, Role.RUN, draw(st.booleans()), Marks("run", "a"))
-    call = calls(draw(st.sampled_from((("k1k1aa",), (None, "k1k1aa", "k1k1bb"), _ARGS))), ("",), ("",))
+    call = calls(
+        draw(st.sampled_from(((_A,), (None, _A, _B), _ARGS))),
+        ("",),
+        ("",),
+    )
     below = draw(st.lists(spans(call), min_size=2, max_size=12, unique_by=lambda span: span.span_id))
     return [run, *(span._replace(trace_id=run.trace_id, parent_id=run.span_id) for span in below)]
 

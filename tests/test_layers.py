@@ -17,6 +17,7 @@ EDGES = {
     "otlp",
     "otlp_messages",
     "pipeline",
+    "prometheus",
     "store",
     "survey",
 }

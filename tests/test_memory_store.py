@@ -5,8 +5,8 @@ The store of one process: what it keeps, what it derives, and when.
 from tests.facts import MS, run, tool_span, trace_id
 from toolspan.records import Rows
 from toolspan.scope import Scope
-from toolspan.store import AppendResult, DerivedGroup, Store
-from toolspan.store.memory import MemoryStore, SettleResult
+from toolspan.store import AppendResult, SettleResult, Store
+from toolspan.store.memory import MemoryStore
 
 DOWN = ("transient", "UNAVAILABLE")
 
@@ -27,9 +27,7 @@ class TestAppend:
         """
         result = MemoryStore().append([run(1), tool_span(1, 2, start=0), run(2)])
 
-        expected = AppendResult(
-            new=3, duplicates=0, conflicts=0, late=0, rejected=0, touched=frozenset((trace_id(1), trace_id(2)))
-        )
+        expected = AppendResult(new=3, duplicates=0, conflicts=0, late=0, touched=frozenset((trace_id(1), trace_id(2))))
         assert expected == result
 
     def test_an_identical_repeat_is_a_duplicate(self) -> None:
@@ -41,7 +39,7 @@ class TestAppend:
 
         result = store.append([span, tool_span(1, 2, start=0)])
 
-        assert AppendResult(0, 2, 0, 0, 0, frozenset()) == result
+        assert AppendResult(0, 2, 0, 0, frozenset()) == result
 
     def test_other_content_is_a_conflict_and_the_first_stays(self) -> None:
         """
@@ -52,7 +50,7 @@ class TestAppend:
 
         result = store.append([tool_span(1, 2, start=0, error=DOWN)])
 
-        assert AppendResult(0, 0, 1, 0, 0, frozenset()) == result
+        assert AppendResult(0, 0, 1, 0, frozenset()) == result
         assert [call.outcome for call in store.rows().calls] == ["ok"]
 
     def test_the_same_span_id_in_another_trace_is_another_span(self) -> None:
@@ -141,19 +139,6 @@ class TestGroups:
             ("a", 40 * MS),
             ("b", 20 * MS),
         ]
-
-    def test_replacing_takes_the_place_of_all_rows_of_the_traces(self) -> None:
-        """
-        Whatever group they were in.
-        """
-        store = MemoryStore()
-        store.append([run(1), run(2), run(3)])
-        store.settle()
-        empty = Rows([], [], [], [], [])
-
-        store.replace_groups([DerivedGroup(frozenset((trace_id(1), trace_id(2))), empty, is_settled=True)])
-
-        assert [task.trace_id for task in store.rows().tasks] == [trace_id(3)]
 
 
 def test_rows_are_those_of_the_tasks_in_scope() -> None:

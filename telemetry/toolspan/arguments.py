@@ -38,6 +38,7 @@ _MAX_DEPTH: Final = 4
 KEY_ID_CHARS: Final = 4
 #: 64 bits: within one task two different arguments meet by chance once in 10^19.
 _DIGEST_BYTES: Final = 8
+_HASH: Final = re.compile(f"[0-9a-f]{{{KEY_ID_CHARS + 2 * _DIGEST_BYTES}}}")
 
 
 def _chunk_encoder() -> Callable[[object, int], Iterable[str]]:
@@ -117,6 +118,13 @@ def is_unknown(value: object) -> bool:
     if isinstance(value, str):
         return len(value) < _MAX_REDACTED_CHARS and _REDACTED.fullmatch(value) is not None
     return value is None or ((is_object(value) or is_array(value)) and not value)
+
+
+def is_hash(text: str) -> bool:
+    """
+    Whether *text* has the form of a hash; anybody can write a tag.
+    """
+    return _HASH.fullmatch(text) is not None
 
 
 class ArgumentHasher:

@@ -33,7 +33,8 @@ class Settings:
     *hash_key* keys the hashes of arguments; *is_key_given* where the user chose it, so that a store's own key must
     not replace it. *ignored_arguments* do not make a call another call (idempotency keys). A call of one of
     *escalation_tools* is an escalation. *grace_s*: a task whose span has ended settles after this long without
-    new spans, any other after *open_timeout_s*; a span up to *late_s* later still re-settles it.
+    new spans, any other after *open_timeout_s*; a span up to *late_s* later still re-settles it, unless the store keeps
+    more than *max_spans* spans and its group was silent for long.
     """
 
     hash_key: bytes = field(default_factory=new_hash_key, repr=False)
@@ -45,6 +46,7 @@ class Settings:
     grace_s: float = 2.0
     open_timeout_s: float = 900.0
     late_s: float = 86_400.0
+    max_spans: int = 20_000_000
 
 
 def load_settings(
@@ -82,6 +84,7 @@ def _with_file(settings: Settings, path: str) -> Settings:
         grace_s=config.settle.grace,
         open_timeout_s=config.settle.open_timeout,
         late_s=config.settle.late,
+        max_spans=config.store.max_spans,
     )
 
 

@@ -177,6 +177,14 @@ class SettleTable(_Strict):
     late: _Seconds = 86_400.0
 
 
+class StoreTable(_Strict):
+    """
+    `[store]`: how many spans a store keeps for tasks that may still change.
+    """
+
+    max_spans: Annotated[int, Field(ge=1)] = 20_000_000
+
+
 class TargetsTable(_Strict):
     """
     `[targets]`: when a tool is broken.
@@ -198,6 +206,7 @@ class ConfigFile(_Strict):
     escalation_tools: list[_Name] = []
     arguments: ArgumentsTable = ArgumentsTable()
     settle: SettleTable = SettleTable()
+    store: StoreTable = StoreTable()
     targets: TargetsTable = TargetsTable()
 
 
@@ -319,6 +328,7 @@ def _known_keys(place: Place) -> list[str]:
         "rule": RuleEntry,
         "arguments": ArgumentsTable,
         "settle": SettleTable,
+        "store": StoreTable,
         "targets": TargetsTable,
     }
     model = tables[place[0]] if len(place) > 1 else ConfigFile

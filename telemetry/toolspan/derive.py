@@ -80,6 +80,7 @@ def _add(rows: Rows, work: Work, frame: Frame, traces: Mapping[bytes, Trace], *,
             len(calls),
             streak,
             streak > 0 and is_unhandled(outcome, calls, heard),
+            frame.last is not None or any(not span.parent_id for span in work.carriers),
         )
     )
 

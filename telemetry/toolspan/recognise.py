@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from toolspan import attributes as attr
 from toolspan import conventions as conv
-from toolspan.arguments import ArgumentHasher
+from toolspan.arguments import ArgumentHasher, is_hash
 from toolspan.classify import Classifier
 from toolspan.contents import arguments_of, call_id_of, count, first_text, result_of, text_of
 from toolspan.records import CallFacts, EscalationFacts, Marks, Role, SpanFacts, SpanView
@@ -185,7 +185,7 @@ class Recogniser:
         args_hash = self._hasher.hash(arguments, tool=tool, call_id=call_id) if arguments is not None else None
         if args_hash is None:
             tagged = attributes.get(attr.CALL_ARGS_HASH)
-            args_hash = tagged if isinstance(tagged, str) and tagged else None
+            args_hash = tagged if isinstance(tagged, str) and is_hash(tagged) else None
         side = request_id = ""
         if attributes.get(conv.MCP_METHOD) == "tools/call":
             side = {attr.KIND_CLIENT: "client", attr.KIND_SERVER: "server"}.get(span.kind, "")

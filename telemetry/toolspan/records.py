@@ -209,7 +209,7 @@ class Task(NamedTuple):
     *outcome*: `resolved`, `unresolved`, `escalated`, `unknown`. *outcome_source*: `attribute`, `escalation`,
     `status`, `unseen`. *settled* is False while the task is open. *streak* is the longest run of
     consecutive failures of one tool with one code; *unhandled*: resolved, though its last call failed and
-    nobody was told.
+    nobody was told. *seen*: its span has come, or the parentless tool span that stands for it, so that it can be over.
     """
 
     task_id: str
@@ -226,6 +226,7 @@ class Task(NamedTuple):
     calls: int
     streak: int
     unhandled: bool
+    seen: bool = True
 
 
 class Escalation(NamedTuple):
@@ -297,3 +298,14 @@ class Rows(NamedTuple):
     escalations: list[Escalation]
     episodes: list[Episode]
     task_tools: list[TaskTool]
+
+
+def extend(rows: Rows, more: Rows) -> None:
+    """
+    Adds *more* to the end of each list of *rows*.
+    """
+    rows.calls.extend(more.calls)
+    rows.tasks.extend(more.tasks)
+    rows.escalations.extend(more.escalations)
+    rows.episodes.extend(more.episodes)
+    rows.task_tools.extend(more.task_tools)

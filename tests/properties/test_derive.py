@@ -20,7 +20,7 @@ from toolspan.records import Role, Rows, SpanFacts
 #: Every example is a forest of up to 12 spans: 100 take about a second.
 laws = settings(max_examples=100, deadline=None)
 #: Call ids that never go with two arguments, or arguments of two keys without call ids; no MCP.
-plain = groups(args=(None, "k1k1aa"), sides=("",)) | groups(call_ids=("",), sides=("",))
+plain = groups(args=(None, "1111aaaaaaaaaaaaaaaa"), sides=("",)) | groups(call_ids=("",), sides=("",))
 
 
 def beside() -> st.SearchStrategy[list[SpanFacts]]:

@@ -18,7 +18,7 @@ SPANS = [
         run(trace, end=100 * trace),
         tool_span(trace, 2, start=0, error=("transient", "UNAVAILABLE"), task_id="joined" if trace > 2 else ""),
         tool_span(trace, 3, start=20, error=("validation", "FORMAT")),
-        tool_span(trace, 4, start=40, args="k:2", tool="search" if trace % 2 else "book"),
+        tool_span(trace, 4, start=40, args="1111000000000000000b", tool="search" if trace % 2 else "book"),
     )
 ]
 

@@ -2,9 +2,8 @@
 Where spans and rows are kept: one protocol, one module per engine.
 
 The unit is the **group**: a trace, or all traces that task ids join. What a span says never changes a row of another
-group, so whoever writes appends spans, loads the groups they touched, derives them, and replaces their rows; what
-differs between a collector, an embedded process and a file is only when that happens and how long the store is held
-for it. That is why the protocol has these four verbs and none that settles: a store keeps, it does not decide.
+group, so a store keeps what is new, derives the groups it touches, and replaces their rows, all in one. When a group is
+over is not the store's to decide: whoever writes to it knows whether its input has ended, and says so.
 """
 
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ from typing import NamedTuple, Protocol
 from toolspan.records import Rows, SpanFacts
 from toolspan.scope import EVERYTHING, Scope
 
-__all__ = ["AppendResult", "DerivedGroup", "Store"]
+__all__ = ["AppendResult", "SettleResult", "Store"]
 
 
 class AppendResult(NamedTuple):
@@ -21,28 +20,24 @@ class AppendResult(NamedTuple):
     What became of appended spans, each counted once.
 
     *duplicates* repeat a span that is kept already, *conflicts* have its identity and other content (the first stays),
-    *late* ones came after their group was pruned, *rejected* ones cannot be kept. *touched* are the traces that have
-    new spans, so that their groups must be derived again.
+    *late* ones came after their group was closed. *touched* are the traces that have new spans: their tasks are open.
     """
 
     new: int
     duplicates: int
     conflicts: int
     late: int
-    rejected: int
     touched: frozenset[bytes]
 
 
-class DerivedGroup(NamedTuple):
+class SettleResult(NamedTuple):
     """
-    The rows of one group and the traces they were derived from.
-
-    *is_settled* is False while its tasks are open.
+    How many groups were settled, and the calls and tasks in them.
     """
 
-    traces: frozenset[bytes]
-    rows: Rows
-    is_settled: bool
+    groups: int
+    calls: int
+    tasks: int
 
 
 class Store(Protocol):
@@ -54,19 +49,19 @@ class Store(Protocol):
 
     def append(self, spans: Iterable[SpanFacts], /) -> AppendResult:
         """
-        Keeps the spans that are new.
+        Keeps the spans that are new, with the rows of their groups, which are open until they are settled.
+        """
+        ...
+
+    def settle(self) -> SettleResult:
+        """
+        Settles the groups that got spans through this object since they last settled: its input has ended.
         """
         ...
 
     def load_groups(self, traces: Iterable[bytes], /) -> list[list[SpanFacts]]:
         """
         All kept spans of every group that has one of *traces*.
-        """
-        ...
-
-    def replace_groups(self, groups: Iterable[DerivedGroup], /) -> None:
-        """
-        Puts the rows of *groups* in the place of all rows derived before from any of their traces.
         """
         ...
 

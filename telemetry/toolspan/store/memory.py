@@ -1,8 +1,5 @@
 """
 The store of one process and one moment: files given to `report`, and tests.
-
-Spans lie in one dictionary per trace rather than in one under (trace id, span id): spans of a trace come together, so
-most need one small look-up and no key object. Measured on a million spans: 0.24 s against 0.73.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,19 +7,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from toolspan.derive import derive
-from toolspan.records import Rows, SpanFacts
+from toolspan.records import Rows, SpanFacts, extend
 from toolspan.scope import EVERYTHING, Scope, rows_in
-from toolspan.store import AppendResult, DerivedGroup
+from toolspan.store import AppendResult, SettleResult
+from toolspan.store.sifting import Kept, sift
 
 
-class SettleResult(NamedTuple):
+class _Derived(NamedTuple):
     """
-    How many groups were settled, and the calls and tasks in them.
+    The rows of one group and the traces they were derived from.
     """
 
-    groups: int
-    calls: int
-    tasks: int
+    traces: frozenset[bytes]
+    rows: Rows
 
 
 class MemoryStore:
@@ -34,7 +31,7 @@ class MemoryStore:
 
     def __init__(self, *, escalation_tools: Iterable[str] = ()) -> None:
         self._escalation_tools = tuple(escalation_tools)
-        self._spans: dict[bytes, dict[bytes, SpanFacts]] = {}
+        self._spans: Kept = {}
         self._traces_of_task: dict[str, set[bytes]] = {}
         self._tasks_of_trace: dict[bytes, set[str]] = {}
         self._rows: dict[bytes, Rows] = {}  # by the smallest trace id of the group
@@ -45,45 +42,20 @@ class MemoryStore:
         """
         Keeps the spans that are new.
         """
-        duplicates = conflicts = new = 0
-        touched: set[bytes] = set()
-        trace_id, members = b"", dict[bytes, SpanFacts]()
-        for span in spans:
-            if span.trace_id != trace_id:
-                trace_id = span.trace_id
-                members = self._spans.setdefault(trace_id, {})
-            kept = members.get(span.span_id)
-            if kept is None:
-                new += 1
-                members[span.span_id] = span
-                touched.add(trace_id)
-                if span.marks is not None and span.marks.task_id:
-                    self._join(span.marks.task_id, trace_id)
-            elif kept == span:
-                duplicates += 1
-            else:
-                conflicts += 1
+        sifted = sift(spans, self._spans)
+        touched = frozenset(span.trace_id for span in sifted.new)
+        for span in sifted.new:
+            if span.marks is not None and span.marks.task_id:
+                self._join(span.marks.task_id, span.trace_id)
         self._stale |= touched
         self._open |= touched
-        return AppendResult(new, duplicates, conflicts, late=0, rejected=0, touched=frozenset(touched))
+        return AppendResult(len(sifted.new), sifted.duplicates, sifted.conflicts, late=0, touched=touched)
 
     def load_groups(self, traces: Iterable[bytes], /) -> list[list[SpanFacts]]:
         """
         All kept spans of every group that has one of *traces*.
         """
         return [list(self._spans_of(group)) for group in self._groups(traces)]
-
-    def replace_groups(self, groups: Iterable[DerivedGroup], /) -> None:
-        """
-        Puts the rows of *groups* in the place of all rows derived before from any of their traces.
-        """
-        for group in groups:
-            for trace_id in group.traces:
-                self._rows.pop(trace_id, None)
-            self._rows[min(group.traces)] = group.rows
-            self._stale -= group.traces
-            if group.is_settled:
-                self._open -= group.traces
 
     def settle(self) -> SettleResult:
         """
@@ -105,24 +77,24 @@ class MemoryStore:
         self._derive(self._stale, is_settled=False)
         merged = Rows([], [], [], [], [])
         for trace_id in sorted(self._rows):
-            group = self._rows[trace_id]
-            merged.calls.extend(group.calls)
-            merged.tasks.extend(group.tasks)
-            merged.escalations.extend(group.escalations)
-            merged.episodes.extend(group.episodes)
-            merged.task_tools.extend(group.task_tools)
+            extend(merged, self._rows[trace_id])
         return merged if scope == EVERYTHING else rows_in(merged, scope)
 
-    def _derive(self, traces: Iterable[bytes], *, is_settled: bool) -> list[DerivedGroup]:
+    def _derive(self, traces: Iterable[bytes], *, is_settled: bool) -> list[_Derived]:
+        """
+        Puts the rows of the groups that have one of *traces* in the place of all that were derived from them before.
+        """
         groups = [
-            DerivedGroup(
-                group,
-                derive(self._spans_of(group), escalation_tools=self._escalation_tools, settled=is_settled),
-                is_settled,
-            )
+            _Derived(group, derive(self._spans_of(group), escalation_tools=self._escalation_tools, settled=is_settled))
             for group in self._groups(traces)
         ]
-        self.replace_groups(groups)
+        for traces_of, rows in groups:
+            for trace_id in traces_of:
+                self._rows.pop(trace_id, None)
+            self._rows[min(traces_of)] = rows
+            self._stale -= traces_of
+            if is_settled:
+                self._open -= traces_of
         return groups
 
     def _spans_of(self, group: Iterable[bytes]) -> Iterable[SpanFacts]:

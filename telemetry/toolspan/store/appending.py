@@ -1,0 +1,119 @@
+"""
+Spans in, in one transaction: what is new is kept, and the rows of every group it touches are derived again.
+
+A group that a new span touches is loaded whole, so that processes that hold parts of one task agree: whoever comes
+second sees what the first one wrote. Its rows are open until somebody says that they are settled (`settling`).
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolspan.derive import derive
+from toolspan.groups import split_groups
+from toolspan.records import Rows, SpanFacts, extend
+from toolspan.store import AppendResult
+from toolspan.store.columns import DerivedRows, row_tables, span_table, trace_table
+from toolspan.store.group_states import GroupStates
+from toolspan.store.grouping import Known, batch_of, known_groups, load_spans, traces_of
+from toolspan.store.intake import count_intake
+from toolspan.store.lateness import part_late
+from toolspan.store.sifting import Kept, sift
+from toolspan.store.statements import Bounds, given, insert, run
+from toolspan.store.totals import add_totals
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class Intent(NamedTuple):
+    """
+    How to append: by which *writer* (a number of its own), at *now_ns*, with which tools as escalation tools, and how
+    long after the last span of its group a span still counts.
+    """
+
+    writer: int
+    now_ns: int
+    escalation_tools: Collection[str]
+    late_ns: int
+
+
+def append_spans(connection: "DuckDBPyConnection", spans: Sequence[SpanFacts], intent: Intent) -> AppendResult:
+    """
+    Keeps the *spans* that are new, within the transaction that is open.
+    """
+    if not spans:
+        return AppendResult(0, 0, 0, 0, frozenset())
+    batch = batch_of(spans)
+    groups = known_groups(connection, batch)
+    kept: Kept = {}
+    sift(load_spans(connection, groups), kept)
+    timely = part_late(connection, batch, kept, groups, closed_ns=intent.now_ns - intent.late_ns)
+    sifted = sift(timely.spans, kept)
+    touched = frozenset(span.trace_id for span in sifted.new)
+    if sifted.new:
+        insert(connection, "spans", span_table(sifted.new, arrived_ns=intent.now_ns))
+        _replace(connection, kept, groups, touched, intent)
+    result = AppendResult(
+        new=len(sifted.new),
+        duplicates=sifted.duplicates + timely.duplicates,
+        conflicts=sifted.conflicts,
+        late=timely.late,
+        touched=touched,
+    )
+    counts = {
+        "received": len(spans),
+        "duplicate": result.duplicates,
+        "conflict": result.conflicts,
+        "late": result.late,
+    }
+    count_intake(connection, counts, now_ns=intent.now_ns)
+    return result
+
+
+def _replace(
+    connection: "DuckDBPyConnection",
+    kept: Kept,
+    known: Sequence[Known],
+    touched: frozenset[bytes],
+    intent: Intent,
+) -> None:
+    """
+    Derives the groups that have one of the *touched* traces, and puts their rows in the place of the old ones.
+    """
+    spans = chain.from_iterable(members.values() for members in kept.values())
+    revisions = {trace: group.revision for group in known for trace in group.traces}
+    merged, states = Rows([], [], [], [], []), GroupStates()
+    of_task: dict[str, int] = {}
+    for group in split_groups(spans):
+        traces = traces_of(group)
+        if touched.isdisjoint(traces):
+            continue
+        rows = derive(group, escalation_tools=intent.escalation_tools, settled=False)
+        revision = max((revisions.get(trace, -1) for trace in traces), default=-1) + 1
+        for task in rows.tasks:
+            of_task[task.task_id] = revision
+        extend(merged, rows)
+        states.add(traces, group, rows.tasks, revision)
+    _remove(connection, [trace for trace in states.traces if trace in revisions])
+    for name, table in row_tables(DerivedRows(merged, of_task)).items():
+        insert(connection, name, table)
+    insert(connection, "traces", states.table(arrived_ns=intent.now_ns, writer=intent.writer))
+    if states.task_traces:
+        insert(connection, "task_traces", states.task_table())
+
+
+def _remove(connection: "DuckDBPyConnection", traces: Sequence[bytes]) -> None:
+    """
+    Deletes all rows derived from *traces*, which are whole groups, and takes those of settled tasks from the totals.
+    """
+    if not traces:
+        return
+    with given(connection, asked_traces=trace_table(traces)):
+        [(first_ns, last_ns)] = run(connection, "bounds_of_groups")
+        if first_ns is not None:
+            bounds = Bounds(first_ns, last_ns)
+            run(connection, "choose_derived", **bounds._asdict())
+            add_totals(connection, bounds, sign=-1)
+            run(connection, "remove", **bounds._asdict())
+        run(connection, "forget_traces")

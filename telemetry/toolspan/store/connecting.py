@@ -1,0 +1,86 @@
+"""
+A connection to a store file, or one line that says why there is none.
+"""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from toolspan.errors import StoreBusyError, StoreError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Bounds what DuckDB may take of a service's memory; sorting and joining beyond it goes to disk.
+_MEMORY_LIMIT: Final = "1GB"
+#: Below it DuckDB checkpoints in the middle of an `ingest`, which takes a tenth longer; a log of this size is replayed
+#: in a second after a crash.
+_CHECKPOINT_AT: Final = "256MB"
+_LONGEST_DETAIL: Final = 300
+#: What DuckDB 1.2 to 2.0 say of bytes that are not what was written. A newer storage version is none of these.
+_DAMAGE: Final = re.compile(r"[Cc]orrupt|not a valid DuckDB|enough bytes|replaying WAL|Serialization Error")
+#: Also said where what reads and writes a store cannot be imported.
+INSTALL: Final = "A store file needs DuckDB, which is not installed: pip install 'toolspan[duckdb]'."
+
+
+class DamagedError(StoreError):
+    """
+    DuckDB cannot read the file; *detail* says how DuckDB puts it.
+    """
+
+    def __init__(self, path: Path, detail: str) -> None:
+        super().__init__(f"{path} is no DuckDB file that can be read: {detail}")
+        self.detail = detail
+
+
+def connect(path: Path, *, is_read_only: bool) -> "DuckDBPyConnection":
+    """
+    Opens the file *path*, whose lock the caller holds.
+
+    Raises:
+        DamagedError: its bytes are not what was written.
+        StoreError: it cannot be opened for another reason, or DuckDB is not installed.
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": _MEMORY_LIMIT,
+        "wal_autocheckpoint": _CHECKPOINT_AT,
+        "autoinstall_known_extensions": "false",
+    }
+    with explaining(path):
+        import duckdb
+
+        # Named as a DuckDB file and from the root: of `traces.jsonl` DuckDB would make a table in memory, `:memory:`
+        # and `~x` it takes for something else.
+        return duckdb.connect(f"duckdb:{path.absolute()}", read_only=is_read_only, config=config)
+
+
+@contextmanager
+def explaining(path: Path) -> Generator[None]:
+    """
+    Says in one line with a remedy what DuckDB could not do with the file *path*.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise StoreError(INSTALL) from error
+    try:
+        yield
+    except RuntimeError as error:
+        # all that DuckDB leaves of what a signal's handler raised while it ran
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
+    except duckdb.Error as error:
+        raise _explained(path, " ".join(str(error).split())[:_LONGEST_DETAIL]) from error
+
+
+def _explained(path: Path, detail: str) -> StoreError:
+    if _DAMAGE.search(detail):
+        return DamagedError(path, detail)
+    if "Conflicting lock" in detail:
+        return StoreBusyError(f"{path} is open in a program that is not toolspan: {detail}; close it there.")
+    if "No space left" in detail or "File too large" in detail:
+        return StoreError(f"Cannot write to {path}: {detail}; free some space. What was kept before is kept.")
+    return StoreError(f"Cannot use {path}: {detail}")

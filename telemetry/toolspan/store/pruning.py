@@ -1,0 +1,45 @@
+"""
+What goes: the spans of groups that are closed, by themselves; old tasks with all that is known of them, when told to.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolspan.store.statements import Bounds, run
+from toolspan.store.totals import add_totals, sum_up
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class PruneResult(NamedTuple):
+    """
+    How many tasks were deleted, and the calls in them.
+    """
+
+    tasks: int
+    calls: int
+
+
+def prune_spans(connection: "DuckDBPyConnection", *, closed_ns: int, most_spans: int) -> None:
+    """
+    Deletes the spans of settled groups whose last span came before *closed_ns*, and beyond *most_spans* those of the
+    groups that were silent longest.
+    """
+    [(first_ns, spans)] = run(connection, "is_anything_expired")
+    if first_ns < closed_ns or spans > most_spans:
+        run(connection, "choose_expired", closed_ns=closed_ns, most_spans=most_spans)
+        run(connection, "remove_expired")
+
+
+def prune_tasks(connection: "DuckDBPyConnection", *, before_ns: int) -> PruneResult:
+    """
+    Deletes the tasks that ended before *before_ns*, open ones too, unless their group has a later one.
+    """
+    [(first_ns, last_ns, tasks, calls)] = run(connection, "choose_old", before_ns=before_ns)
+    if tasks:
+        bounds = Bounds(first_ns, last_ns)
+        add_totals(connection, bounds, sign=-1)
+        run(connection, "remove", **bounds._asdict())
+        run(connection, "remove_expired")
+        sum_up(connection, most_spare_rows=0)
+    return PruneResult(int(tasks), int(calls))

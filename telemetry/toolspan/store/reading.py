@@ -1,0 +1,136 @@
+"""
+Rows of a store file as records, for whoever wants the records themselves: a list of calls, one task, a check of both.
+
+Numbers are not made this way: `toolspan_queries` computes them where the rows are.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from toolspan.records import Call, Episode, Escalation, Rows, Task, TaskTool
+from toolspan.scope import EVERYTHING, Scope
+from toolspan.store.columns import trace_bytes
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_BATCH_ROWS: Final = 10_000
+
+_CALLS: Final = """
+select task_id, c.trace_hi, c.trace_lo, c.span_id, c.tool, c.agent, c.service, c.environment, c.started_ns,
+  c.started_ns + c.duration_ns, c.outcome, c.class, c.code, c.evidence, c.attempts, c.waited_ms, c.budget_exhausted,
+  c.arguments, c.arguments_key, c.field, c.retry_after_ms, c.lint, c.step_id, c.step, c.parent_run, c.follows,
+  c.follow_up, c.presumed, c.verdict, c.wasted_ns, c.next_action
+from calls as c
+join tasks as t using (task)
+where c.task_ended_ns = t.ended_ns and {condition}
+order by c.started_ns, c.trace_hi, c.trace_lo, c.span_id
+"""
+_TASKS: Final = """
+select task_id, trace_hi, trace_lo, name, agent, service, environment, started_ns, ended_ns, outcome, outcome_source,
+  settled, calls, streak, unhandled, seen
+from tasks as t
+where {condition}
+order by started_ns, task_id
+"""
+_ESCALATIONS: Final = """
+select task_id, e.trace_hi, e.trace_lo, e.span_id, e.at_ns, e.tool, e.reason, e.source
+from escalations as e
+join tasks as t using (task)
+where {condition}
+order by e.at_ns, e.trace_hi, e.trace_lo, e.span_id, e.source
+"""
+_EPISODES: Final = """
+select task_id, e.tool, e.span_id, e.opened_ns, e.closed_ns, e.retries
+from episodes as e
+join tasks as t using (task)
+where {condition}
+order by e.opened_ns, task_id, e.tool, e.span_id
+"""
+_TASK_TOOLS: Final = """
+select task_id, x.tool, x.calls, x.retries, x.presumed, x.allowed, x.early, x.over_cap, x.wasted, x.wasted_ns, x.steps,
+  x.validation_failures, x.recovered, x.accepted, x.episodes, x.escalated, x.clean, x.streak, x.streak_code
+from task_tools as x
+join tasks as t using (task)
+where {condition}
+order by task_id, x.tool
+"""
+
+
+def read_rows(connection: "DuckDBPyConnection", scope: Scope = EVERYTHING) -> Rows:
+    """
+    All rows of the tasks in *scope*, whatever tool they belong to.
+    """
+    condition, values = _condition(scope)
+    return Rows(
+        list(read_calls(connection, scope._replace(tool=None))),
+        [_task(row) for row in _select(connection, _TASKS, condition, values)],
+        [
+            Escalation(row[0], trace_bytes(row[1], row[2]), _id(row[3]), *row[4:])
+            for row in _select(connection, _ESCALATIONS, condition, values)
+        ],
+        [Episode(row[0], row[1], _id(row[2]), *row[3:]) for row in _select(connection, _EPISODES, condition, values)],
+        [TaskTool(*row) for row in _select(connection, _TASK_TOOLS, condition, values)],
+    )
+
+
+def read_calls(
+    connection: "DuckDBPyConnection", scope: Scope = EVERYTHING, *, task_id: str | None = None
+) -> Iterator[Call]:
+    """
+    The calls of the tasks in *scope* (and of its tool only), or of one task, in order of start; some at a time.
+    """
+    condition, values = _condition(scope)
+    if scope.tool is not None:
+        condition, values = f"{condition} and c.tool = $tool", {**values, "tool": scope.tool}
+    if task_id is not None:
+        condition, values = f"{condition} and t.task_id = $task_id", {**values, "task_id": task_id}
+    return map(_call, _select(connection, _CALLS, condition, values))
+
+
+def _select(
+    connection: "DuckDBPyConnection", statement: str, condition: str, values: Mapping[str, object]
+) -> Iterator[tuple[Any, ...]]:
+    cursor = connection.cursor()
+    cursor.execute(statement.format(condition=condition), dict(values))
+    while rows := cursor.fetchmany(_BATCH_ROWS):
+        yield from rows
+    cursor.close()
+
+
+def _condition(scope: Scope) -> tuple[str, dict[str, object]]:
+    """
+    What `Scope.holds` says of a task, as SQL and the values that it names.
+    """
+    parts, values = ["true"], dict[str, object]()
+    if scope.until_ns is not None:
+        parts.append("t.settled and t.ended_ns < $until_ns")
+        values["until_ns"] = scope.until_ns
+    if scope.since_ns is not None:
+        parts.append("t.ended_ns >= $since_ns")
+        values["since_ns"] = scope.since_ns
+    for name in ("agent", "service", "environment"):
+        value = getattr(scope, name)
+        if value is not None:
+            parts.append(f"t.{name} = ${name}")
+            values[name] = value
+    return " and ".join(parts), values
+
+
+def _call(row: tuple[Any, ...]) -> Call:
+    task_id, trace_hi, trace_lo, span_id, *middle = row[:17]
+    arguments, key, field, retry_after_ms, lint, step_id, first, parent_run, follows, *rest = row[17:]
+    identity = (task_id, trace_bytes(trace_hi, trace_lo), _id(span_id))
+    args_hash = None if arguments is None else f"{key:04x}{arguments:016x}"
+    step = step_id or f"{span_id if first is None else first:016x}"
+    run = b"" if parent_run is None else _id(parent_run)
+    answers = None if follows is None else _id(follows)
+    return Call._make((*identity, *middle, args_hash, field, retry_after_ms, lint, step_id, step, run, answers, *rest))
+
+
+def _task(row: tuple[Any, ...]) -> Task:
+    return Task(row[0], trace_bytes(row[1], row[2]), *row[3:])
+
+
+def _id(number: int) -> bytes:
+    return number.to_bytes(8, "big")

@@ -1,0 +1,58 @@
+"""
+Which tasks are over: their rows become settled, and from then on every number counts them.
+
+A group settles as a whole. Settling changes no row but for the flag: a task that is settled too early is derived again
+when its next span comes, and settles again.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolspan.store import SettleResult
+from toolspan.store.statements import Bounds, run
+from toolspan.store.totals import add_totals
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class Due(NamedTuple):
+    """
+    Which open groups are due: those that *writer* was the last to add to, where it is given, and those whose last span
+    came before *timeout_ns*, or before *grace_ns* where the spans of all their tasks have come.
+    """
+
+    writer: int | None
+    grace_ns: int
+    timeout_ns: int
+
+
+def count_overdue(connection: "DuckDBPyConnection", due: Due) -> int:
+    """
+    How many tasks are due whoever wrote them.
+    """
+    [(tasks,)] = run(connection, "count_overdue", **due._asdict())
+    return int(tasks)
+
+
+def count_touched(connection: "DuckDBPyConnection", writer: int) -> SettleResult:
+    """
+    The groups that *writer* was the last to add to, settled or not.
+    """
+    [counts] = run(connection, "count_touched", writer=writer)
+    return SettleResult(*map(int, counts))
+
+
+def settle(connection: "DuckDBPyConnection", due: Due) -> SettleResult:
+    """
+    Settles the groups that are *due*, within the transaction that is open.
+    """
+    run(connection, "choose_groups", **due._asdict())
+    [(first_ns, last_ns)] = connection.execute("select min(first_ns), max(last_ns) from due").fetchall()
+    if first_ns is None:
+        return SettleResult(0, 0, 0)
+    bounds = Bounds(first_ns, last_ns)
+    run(connection, "choose_due", **bounds._asdict())
+    [counts] = run(connection, "count_settled", **bounds._asdict())
+    run(connection, "settle", **bounds._asdict())
+    add_totals(connection, bounds, sign=1)
+    return SettleResult(*map(int, counts))

@@ -1,0 +1,13 @@
+-- The kept groups that have one of the asked traces, or a trace that names one of the asked tasks, trace by trace. Kept
+-- groups are whole, so one step is enough.
+with named as (
+  select trace_hi, trace_lo from asked_traces
+  union
+  select trace_hi, trace_lo from task_traces semi join asked_tasks using (task)
+),
+asked as (
+  select distinct group_hi, group_lo from traces semi join named using (trace_hi, trace_lo)
+)
+select group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision
+from traces
+semi join asked using (group_hi, group_lo);

@@ -1,0 +1,5 @@
+-- Of the asked tasks, those that the store has and keeps no spans of.
+select task
+from tasks
+semi join asked_tasks using (task)
+anti join task_traces using (task);
