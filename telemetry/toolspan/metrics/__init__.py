@@ -1,0 +1,8 @@
+"""
+The numbers as Prometheus counts them: a fold over rows as they are written, without a server and without its client.
+"""
+
+from toolspan.metrics.families import FAMILIES, Bucket, Definition, Exemplar, Family, Kind, Point
+from toolspan.metrics.fold import Limits, Metrics
+
+__all__ = ["FAMILIES", "Bucket", "Definition", "Exemplar", "Family", "Kind", "Limits", "Metrics", "Point"]
