@@ -38,7 +38,7 @@ def call(span: int, tool: str = "search", *, task: str = "t1", start: int = 0, e
         attempts=1,
         waited_ms=None,
         budget_exhausted=False,
-        args_hash="k:1",
+        args_hash="4b01000000000000000f",
         field=None,
         retry_after_ms=None,
         lint=0,

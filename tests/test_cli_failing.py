@@ -19,7 +19,7 @@ def lines_of(given: Rows) -> list[str]:
     What is said of *given*.
     """
     document = report(given)
-    return failing_lines(document["tools"], failing_tools(document, min_calls=20), given)
+    return failing_lines(document["tools"], failing_tools(document, min_calls=20))
 
 
 def dead(count: int, *, ok: int = 0, outcome: str = "unresolved") -> Rows:
@@ -33,7 +33,7 @@ def dead(count: int, *, ok: int = 0, outcome: str = "unresolved") -> Rows:
         code = ("validation", "RANGE") if place < 3 else ("transient", "INTERNAL")
         calls.append(one if place >= count - ok else failed(one, *code))
         tasks.append(task(f"t{place}", outcome))
-    return rows(calls, tasks)
+    return rows(calls, tasks, [task_tool(each.task_id, "charge_card") for each in tasks])
 
 
 def test_are_named_with_cause_and_the_tasks_that_ended_there() -> None:

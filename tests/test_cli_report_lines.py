@@ -15,7 +15,7 @@ class TestLines:
         What is said of a tool with such *sums* in its only task.
         """
         given = rows([call(1)], [task()], [sums])
-        return broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+        return broken_lines(report(given)["tools"], DEFAULT_TARGETS)
 
     def test_retries_per_step(self) -> None:
         """
@@ -55,7 +55,7 @@ class TestLines:
 
         given = rows(calls, [task()], [sums])
 
-        [line] = broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+        [line] = broken_lines(report(given)["tools"], DEFAULT_TARGETS)
 
         expected = """\
 ! search: 5 % of 21 validation failures recover (target 80 %); code `RANGE`, 20 of 20 lost
@@ -73,7 +73,7 @@ class TestLines:
             calls += [failed(call(place), error_class, code), again]
         sums = task_tool(steps=20)._replace(retries=20)
         given = rows(calls, [task()], [sums._replace(wasted=20) if verdict == "wasted" else sums])
-        return broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+        return broken_lines(report(given)["tools"], DEFAULT_TARGETS)
 
     def test_what_to_do_is_the_action_of_the_class_that_is_retried_most(self) -> None:
         """
@@ -95,7 +95,7 @@ class TestLines:
             calls += [failed(call(2 * place), error_class, code), again]
         given = rows(calls, [task()], [task_tool(steps=20)._replace(retries=20, wasted=20)])
 
-        [line] = broken_lines(report(given)["tools"], DEFAULT_TARGETS, given)
+        [line] = broken_lines(report(given)["tools"], DEFAULT_TARGETS)
 
         assert "most after CONFLICT\n  business_rule: " in line
 

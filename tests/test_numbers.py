@@ -55,6 +55,12 @@ SCENE: Report = {
                 "recovery_by_code": {"DATE_FORMAT": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1}},
                 "recovery_by_field": {"date": {"failures": 1, "recovered": 0, "rate": 0.0, "accepted": 1}},
                 "wasted_by_code": {},
+                "causes": [
+                    {"class": "business_rule", "code": "NO_SEATS_IN_FARE", "failures": 1},
+                    {"class": "validation", "code": "DATE_FORMAT", "failures": 1},
+                ],
+                "retried_in_vain": [],
+                "unresolved_tasks": 0,
             },
         }
     },
@@ -161,6 +167,36 @@ class TestCalls:
         assert tool_of(document)["retries"]["total"] == 0
         assert tool_of(document)["retries"]["steps"] == 0
         assert tool_of(document)["detail"]["presumed_share"]["retries"] is None
+
+    def test_causes_are_class_and_code_together_the_most_frequent_first(self) -> None:
+        """
+        One code may stand for two classes; ties are by class.
+        """
+        calls = [
+            failed(call(1), "validation", "A"),
+            failed(call(2), "fatal", "A"),
+            failed(call(3), "transient", "B"),
+            failed(call(4), "transient", "B"),
+        ]
+
+        causes = tool_of(report(rows(calls, [task()])))["detail"]["causes"]
+
+        assert [("transient", "B", 2), ("fatal", "A", 1), ("validation", "A", 1)] == [
+            tuple(cause.values()) for cause in causes
+        ]
+
+    def test_unresolved_tasks_that_called_the_tool_are_counted(self) -> None:
+        """
+        Not the resolved ones, the open ones, or those that called other tools.
+        """
+        tasks = [task("t1", "unresolved"), task("t2"), task("t3", "unresolved"), task("t4", "unresolved")]
+        tasks[3] = tasks[3]._replace(settled=False)
+        calls = [call(1), call(2, task="t2"), call(3, "other", task="t3"), call(4, task="t4")]
+        sums = [task_tool("t1"), task_tool("t2"), task_tool("t3", "other"), task_tool("t4")]
+
+        tool = tool_of(report(rows(calls, tasks, sums)))
+
+        assert tool["detail"]["unresolved_tasks"] == 1
 
 
 class TestDurations:
@@ -291,10 +327,31 @@ class TestRetries:
 
         assert list(tool["detail"]["wasted_by_code"].items()) == [("DENIED", 2), ("GONE", 1)]
 
+    def test_retries_in_vain_are_told_by_class_code_and_verdict(self) -> None:
+        """
+        What an agent should not have repeated, the most first; an allowed retry is not among it.
+        """
+        calls = [
+            failed(call(1), "transient", "BUSY"),
+            retry(failed(call(2, start=20), "transient", "BUSY"), of=1, verdict="allowed"),
+            retry(failed(call(3, start=40), "transient", "BUSY"), of=2, verdict="over_cap"),
+            retry(failed(call(4, start=60), "fatal", "GONE"), of=3, verdict="over_cap"),
+            retry(call(5, start=80), of=4, verdict="wasted"),
+        ]
+
+        tool = tool_of(report(rows(calls, [task()])))
+
+        expected = [
+            {"class": "transient", "code": "BUSY", "early": 0, "over_cap": 2, "wasted": 0},
+            {"class": "fatal", "code": "GONE", "early": 0, "over_cap": 0, "wasted": 1},
+        ]
+        assert expected == tool["detail"]["retried_in_vain"]
+
     def test_the_presumed_share_is_of_links_of_that_kind(self) -> None:
         """
         One of two retries and the only rewrite rest on unknown arguments.
         """
+        sums = task_tool()._replace(retries=2, presumed=1)
         calls = [
             failed(call(1), "transient", "T"),
             retry(failed(call(2), "transient", "T"), of=1, verdict="allowed"),
@@ -302,7 +359,7 @@ class TestRetries:
             rewrite(call(4), of=3, presumed=True),
         ]
 
-        tool = tool_of(report(rows(calls, [task()])))
+        tool = tool_of(report(rows(calls, [task()], [sums])))
 
         assert tool["detail"]["presumed_share"] == {"retries": 0.5, "rewrites": 1.0}
 

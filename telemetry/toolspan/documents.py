@@ -110,9 +110,22 @@ class PresumedShare(TypedDict):
     rewrites: float | None
 
 
+CauseOfFailure = TypedDict("CauseOfFailure", {"class": str, "code": str, "failures": int})
+"""
+How many calls failed of one class and code.
+"""
+
+RetriedInVain = TypedDict("RetriedInVain", {"class": str, "code": str, "early": int, "over_cap": int, "wasted": int})
+"""
+Retries that are damage, by verdict, after failures of one class and code; settled tasks count.
+"""
+
+
 class Detail(TypedDict):
     """
     What else a person on call asks of a tool: how far its numbers can be trusted, and which code or field does it.
+
+    *unresolved_tasks* called the tool; what is a table or a list comes with the most first.
     """
 
     tail: float | None
@@ -121,6 +134,9 @@ class Detail(TypedDict):
     recovery_by_code: dict[str, Recovery]
     recovery_by_field: dict[str, Recovery]
     wasted_by_code: dict[str, int]
+    causes: list[CauseOfFailure]
+    retried_in_vain: list[RetriedInVain]
+    unresolved_tasks: int
 
 
 class ToolReport(TypedDict):

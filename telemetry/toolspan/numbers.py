@@ -1,35 +1,43 @@
 """
-Rows in, the document of `report` out: the three numbers per tool, what they cost, and which targets are broken.
+Tallies in, the document of `report` out: the three numbers per tool, what they cost, and which targets are broken.
 
-Each number is one expression over what one tool left in scope.
-
-Nothing is rounded but times. A rate without cases is None. Percentiles are nearest rank: a value that occurred.
+Nothing is rounded but times. A rate without cases is None.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from toolspan.counting import tally
 from toolspan.documents import (
-    Attempts,
+    CauseOfFailure,
     Detail,
-    Durations,
     Escalations,
     GroupedReport,
     Recovery,
     Report,
+    RetriedInVain,
     Retries,
     RetriesPerResolvedTask,
-    Tasks,
     ToolReport,
     Window,
 )
-from toolspan.records import Call, Rows, Task, TaskTool
-from toolspan.scope import EVERYTHING, Dimension, Scope, ToolRows, failures_and_answers, rows_by, rows_by_tool, tasks_in
-from toolspan.taxonomy import UNCLASSIFIED_CODE, ErrorClass
+from toolspan.records import Rows
+from toolspan.scope import EVERYTHING, Dimension, Scope, rows_by
+from toolspan.tallies import (
+    Cause,
+    EscalationTally,
+    RecoveryTally,
+    RetriesOfTasks,
+    RetryTally,
+    Tally,
+    ToolTally,
+    VainTally,
+)
+from toolspan.taxonomy import ErrorClass
 from toolspan.windows import format_time, milliseconds
 
-__all__ = ["Scope", "Targets", "report", "report_by"]
+__all__ = ["Scope", "Targets", "grouped_report_of", "report", "report_by", "report_of"]
 
 
 class Targets(NamedTuple):
@@ -50,21 +58,37 @@ DEFAULT_TARGETS: Final = Targets()
 
 def report(rows: Rows, *, scope: Scope = EVERYTHING, targets: Targets = DEFAULT_TARGETS) -> Report:
     """
-    The document of `report --format json`; its tools come in order of damage, ties by wasted time, then by name.
+    The document of `report --format json`.
     """
-    tasks = tasks_in(rows.tasks, scope)
-    tools = [(tool, _tool_report(part, targets)) for tool, part in rows_by_tool(rows, tasks, scope).items()]
-    tools.sort(key=lambda item: (-item[1]["damage"], -item[1]["retries"]["wasted_ms"], item[0]))
-    return {"window": window_of(scope), "tasks": _task_counts(tasks.values()), "tools": dict(tools)}
+    return report_of(tally(rows, scope), scope=scope, targets=targets)
 
 
 def report_by(
     rows: Rows, *, by: Dimension, scope: Scope = EVERYTHING, targets: Targets = DEFAULT_TARGETS
 ) -> GroupedReport:
     """
-    One document per agent, service or environment; the most damage first, ties by name.
+    One document per agent, service or environment.
     """
-    groups = [(value, report(part, scope=scope, targets=targets)) for value, part in rows_by(rows, by, scope).items()]
+    tallies = {value: tally(part, scope) for value, part in rows_by(rows, by, scope).items()}
+    return grouped_report_of(tallies, by=by, scope=scope, targets=targets)
+
+
+def report_of(counted: Tally, *, scope: Scope, targets: Targets = DEFAULT_TARGETS) -> Report:
+    """
+    The document of what was *counted* in *scope*; its tools come in order of damage, ties by wasted time, then by name.
+    """
+    tools = [(name, _tool_report(tool, targets)) for name, tool in counted.tools.items()]
+    tools.sort(key=lambda item: (-item[1]["damage"], -item[1]["retries"]["wasted_ms"], item[0]))
+    return {"window": window_of(scope), "tasks": counted.tasks, "tools": dict(tools)}
+
+
+def grouped_report_of(
+    counted: Mapping[str, Tally], *, by: Dimension, scope: Scope, targets: Targets = DEFAULT_TARGETS
+) -> GroupedReport:
+    """
+    The documents of what was *counted* for each value of *by*; the most damage first, ties by name.
+    """
+    groups = [(value, report_of(part, scope=scope, targets=targets)) for value, part in counted.items()]
     groups.sort(key=lambda item: (-sum(tool["damage"] for tool in item[1]["tools"].values()), item[0]))
     return {"by": by, "groups": dict(groups)}
 
@@ -87,13 +111,6 @@ def rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def nearest_rank(ordered: Sequence[int], percent: int) -> int | None:
-    """
-    The smallest of the *ordered* values such that at least *percent* of them are not above it; None of no values.
-    """
-    return ordered[_rank(len(ordered), percent)] if ordered else None
-
-
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:
     """
     *counts* with the largest first, ties by name.
@@ -101,128 +118,77 @@ def by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _rank(count: int, percent: int) -> int:
-    """
-    The place of the nearest rank among *count* values.
-
-    In integers: in floats 0.07 * 100 is 7.000000000000001, and the rank would be one too high.
-    """
-    return (count * percent + 99) // 100 - 1
-
-
-def _task_counts(tasks: Iterable[Task]) -> Tasks:
-    outcomes = Counter(task.outcome if task.settled else "open" for task in tasks)
+def _tool_report(tool: ToolTally, targets: Targets) -> ToolReport:
+    errors: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    for (error_class, code), failures in tool.causes.items():
+        errors[error_class] += failures
+        codes[code] += failures
+    per_task = _retries_per_resolved_task(tool.retries_of_tasks)
+    retries = _retries(tool.retries)
+    recovery = _recovery(tool.recovery)
+    escalations = _escalations(tool.escalations)
     return {
-        "total": outcomes.total(),
-        "resolved": outcomes["resolved"],
-        "unresolved": outcomes["unresolved"],
-        "escalated": outcomes["escalated"],
-        "unknown": outcomes["unknown"],
-        "open": outcomes["open"],
-    }
-
-
-def _tool_report(part: ToolRows, targets: Targets) -> ToolReport:
-    failures = [call for call in part.calls if call.outcome == "error"]
-    classes = Counter(call.error_class or ErrorClass.UNCLASSIFIED for call in failures)
-    per_task = _retries_per_resolved_task(part.retries_when_resolved)
-    retries = _retries(part)
-    recovery = _recovery(part.task_tools)
-    escalations = _escalations(part.task_tools)
-    return {
-        "calls": part.outcomes.total(),
-        "ok": part.outcomes["ok"],
-        "cancelled": part.outcomes["cancelled"],
-        "deferred": part.outcomes["deferred"],
-        "errors": {name.value: classes[name] for name in ErrorClass},
-        "codes": by_count(Counter(call.code or UNCLASSIFIED_CODE for call in failures)),
+        "calls": tool.calls,
+        "ok": tool.ok,
+        "cancelled": tool.cancelled,
+        "deferred": tool.deferred,
+        "errors": {name.value: errors[name] for name in ErrorClass},
+        "codes": by_count(codes),
         "retries_per_resolved_task": per_task,
         "retries": retries,
         "validation_recovery": recovery,
         "escalations": escalations,
-        "attempts": _attempts(part),
+        "attempts": {"total": tool.attempts, "calls_with_local_retry": tool.locally_retried},
         "damage": _damage(retries, recovery, escalations),
         "broken": _broken(per_task, retries, recovery, escalations, targets=targets),
-        "duration_ms": _durations(part.durations_ns),
-        "detail": _detail(part, rate(classes[ErrorClass.UNCLASSIFIED], len(failures))),
+        "duration_ms": {"p50": milliseconds(tool.p50_ns), "p95": milliseconds(tool.p95_ns)},
+        "detail": _detail(tool, rate(errors[ErrorClass.UNCLASSIFIED], errors.total())),
     }
 
 
-def _retries_per_resolved_task(retries: Sequence[int]) -> RetriesPerResolvedTask:
-    ordered = sorted(retries)
+def _retries_per_resolved_task(counted: RetriesOfTasks) -> RetriesPerResolvedTask:
     return {
-        "resolved_tasks": len(ordered),
-        "retries": sum(ordered),
-        "mean": rate(sum(ordered), len(ordered)),
-        "p50": nearest_rank(ordered, 50),
-        "p95": nearest_rank(ordered, 95),
-        "p99": nearest_rank(ordered, 99),
-        "max": nearest_rank(ordered, 100),
+        "resolved_tasks": counted.resolved_tasks,
+        "retries": counted.retries,
+        "mean": rate(counted.retries, counted.resolved_tasks),
+        "p50": counted.p50,
+        "p95": counted.p95,
+        "p99": counted.p99,
+        "max": counted.max,
     }
 
 
-def _retries(part: ToolRows) -> Retries:
-    retried = [row for row in part.task_tools if row.retries]
-    total = sum(row.retries for row in retried)
+def _retries(counted: RetryTally) -> Retries:
     return {
-        "total": total,
-        "presumed": sum(row.presumed for row in retried),
-        "allowed": sum(row.allowed for row in retried),
-        "early": sum(row.early for row in retried),
-        "over_cap": sum(row.over_cap for row in retried),
-        "wasted": sum(row.wasted for row in retried),
-        "wasted_ms": milliseconds(sum(row.wasted_ns for row in retried)),
-        "steps": part.steps,
-        "per_step": rate(total, part.steps),
+        "total": counted.total,
+        "presumed": counted.presumed,
+        "allowed": counted.allowed,
+        "early": counted.early,
+        "over_cap": counted.over_cap,
+        "wasted": counted.wasted,
+        "wasted_ms": milliseconds(counted.wasted_ns),
+        "steps": counted.steps,
+        "per_step": rate(counted.total, counted.steps),
     }
 
 
-def _recovery(task_tools: Sequence[TaskTool]) -> Recovery:
-    failed = [row for row in task_tools if row.validation_failures]
-    failures = sum(row.validation_failures for row in failed)
-    recovered = sum(row.recovered for row in failed)
+def _recovery(counted: RecoveryTally) -> Recovery:
     return {
-        "failures": failures,
-        "recovered": recovered,
-        "rate": rate(recovered, failures),
-        "accepted": sum(row.accepted for row in failed),
+        "failures": counted.failures,
+        "recovered": counted.recovered,
+        "rate": rate(counted.recovered, counted.failures),
+        "accepted": counted.accepted,
     }
 
 
-def _escalations(task_tools: Sequence[TaskTool]) -> Escalations:
-    denied = [row for row in task_tools if row.episodes]
-    escalated = sum(row.escalated for row in denied)
-    clean = sum(row.clean for row in denied)
+def _escalations(counted: EscalationTally) -> Escalations:
     return {
-        "episodes": sum(row.episodes for row in denied),
-        "escalated": escalated,
-        "without_prior_retry": clean,
-        "rate": rate(clean, escalated),
+        "episodes": counted.episodes,
+        "escalated": counted.escalated,
+        "without_prior_retry": counted.clean,
+        "rate": rate(counted.clean, counted.escalated),
     }
-
-
-def _attempts(part: ToolRows) -> Attempts:
-    return {
-        "total": part.outcomes.total() + sum(call.attempts - 1 for call in part.calls),
-        "calls_with_local_retry": sum(call.attempts > 1 for call in part.calls),
-    }
-
-
-def _durations(durations_ns: Sequence[int]) -> Durations:
-    """
-    Rounding keeps the order, so the percentile of rounded values is the rounded percentile: no need to round each.
-    """
-    ordered, count = sorted(durations_ns), len(durations_ns)
-    return {"p50": _rounded_ms(ordered[_rank(count, 50)]), "p95": _rounded_ms(ordered[_rank(count, 95)])}
-
-
-def _rounded_ms(duration_ns: int) -> float:
-    """
-    *duration_ns* rounded to three significant digits, half up, while it is nanoseconds; then in milliseconds.
-    """
-    duration_ns = max(0, duration_ns)  # clocks of two processes may disagree
-    unit = 10 ** max(0, len(str(duration_ns)) - 3)
-    return milliseconds((duration_ns + unit // 2) // unit * unit)
 
 
 def _damage(retries: Retries, recovery: Recovery, escalations: Escalations) -> int:
@@ -263,43 +229,48 @@ def _broken(
     return [name for name, cases, is_missed in judged if is_missed and cases >= targets.min_cases]
 
 
-def _detail(part: ToolRows, unclassified_share: float | None) -> Detail:
-    validation: list[tuple[Call, Call | None]] = []
+def _detail(tool: ToolTally, unclassified_share: float | None) -> Detail:
     wasted: Counter[str] = Counter()
-    for failure, answer in failures_and_answers(part.settled):
-        if failure.error_class == ErrorClass.VALIDATION:
-            validation.append((failure, answer))
-        if answer is not None and answer.verdict == "wasted":
-            wasted[failure.code or UNCLASSIFIED_CODE] += 1
+    for (_, code), counts in tool.in_vain.items():
+        wasted[code] += counts.wasted
     return {
-        "tail": rate(sum(retries > 1 for retries in part.retries_when_resolved), len(part.retries_when_resolved)),
+        "tail": rate(tool.retries_of_tasks.in_tail, tool.retries_of_tasks.resolved_tasks),
         "presumed_share": {
-            "retries": _presumed_share(part.settled, "retry"),
-            "rewrites": _presumed_share(part.settled, "rewrite"),
+            "retries": rate(tool.retries.presumed, tool.retries.total),
+            "rewrites": rate(tool.presumed_rewrites, tool.rewrites),
         },
         "unclassified_share": unclassified_share,
-        "recovery_by_code": _recovery_by((failure.code or "", answer) for failure, answer in validation),
-        "recovery_by_field": _recovery_by((failure.field or "", answer) for failure, answer in validation),
-        "wasted_by_code": by_count(wasted),
+        "recovery_by_code": _recovery_by(tool.recovery_by_code),
+        "recovery_by_field": _recovery_by(tool.recovery_by_field),
+        "wasted_by_code": by_count(+wasted),
+        "causes": _causes(tool.causes),
+        "retried_in_vain": _retried_in_vain(tool.in_vain),
+        "unresolved_tasks": tool.unresolved_tasks,
     }
 
 
-def _presumed_share(settled: Sequence[Call], follow_up: str) -> float | None:
-    presumed = [call.presumed for call in settled if call.follow_up == follow_up]
-    return rate(sum(presumed), len(presumed))
-
-
-def _recovery_by(answered: Iterable[tuple[str, Call | None]]) -> dict[str, Recovery]:
+def _recovery_by(counted: Mapping[str, RecoveryTally]) -> dict[str, Recovery]:
     """
     Validation recovery of each key, the one that loses most first, ties by name.
     """
-    counts: dict[str, Recovery] = {}
-    for key, answer in answered:
-        entry = counts.setdefault(key, {"failures": 0, "recovered": 0, "rate": None, "accepted": 0})
-        entry["failures"] += 1
-        if answer is not None and answer.follow_up == "rewrite":
-            entry["recovered"] += answer.outcome == "ok"
-            entry["accepted"] += answer.error_class != ErrorClass.VALIDATION
-    for entry in counts.values():
-        entry["rate"] = rate(entry["recovered"], entry["failures"])
-    return dict(sorted(counts.items(), key=lambda item: (item[1]["recovered"] - item[1]["failures"], item[0])))
+    ordered = sorted(counted.items(), key=lambda item: (item[1].recovered - item[1].failures, item[0]))
+    return {key: _recovery(counts) for key, counts in ordered}
+
+
+def _causes(counted: Mapping[Cause, int]) -> list[CauseOfFailure]:
+    """
+    The most frequent first, ties by class and code.
+    """
+    ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    return [{"class": error_class, "code": code, "failures": count} for (error_class, code), count in ordered]
+
+
+def _retried_in_vain(counted: Mapping[Cause, VainTally]) -> list[RetriedInVain]:
+    """
+    What was retried most first, ties by class and code.
+    """
+    ordered = sorted(counted.items(), key=lambda item: (-sum(item[1]), item[0]))
+    return [
+        {"class": error_class, "code": code, "early": early, "over_cap": over_cap, "wasted": wasted}
+        for (error_class, code), (early, over_cap, wasted) in ordered
+    ]

@@ -1,7 +1,5 @@
 """
-Rows in, the document of `quality` out: whether the numbers and the tools that fail can be believed.
-
-Everything that rests on links counts settled tasks, everything about single calls counts every call.
+Tallies in, the document of `quality` out: whether the numbers and the tools that fail can be believed.
 
 **Class audit.** A class says whether the identical call may succeed, and identical retries show it. An honest
 non-transient code succeeds almost never when nothing changes, an honest transient one mostly does; a code is suspect
@@ -13,7 +11,7 @@ have changed what it takes. An unclassified failure claims nothing, so it is sho
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from math import sqrt
 from typing import Final
 
@@ -22,19 +20,30 @@ from toolspan.documents import (
     Cluster,
     GroupedQuality,
     LocalAttempts,
-    Presumed,
     Quality,
-    Streak,
     ToolQuality,
     Unclassified,
     UnhandledFailure,
 )
 from toolspan.lint import LintFlag
 from toolspan.numbers import by_count, rate, window_of
-from toolspan.records import Call, Rows, Task, TaskTool
-from toolspan.scope import EVERYTHING, Dimension, Scope, ToolRows, failures_and_answers, rows_by, rows_by_tool, tasks_in
-from toolspan.taxonomy import UNCLASSIFIED_CODE, ErrorClass
+from toolspan.quality_counting import tally_quality, tells_of_class
+from toolspan.quality_tallies import AttemptTally, AuditTally, LastCall, QualityTally, ToolQualityTally
+from toolspan.records import Rows
+from toolspan.scope import EVERYTHING, Dimension, Scope, rows_by
+from toolspan.tallies import Cause
+from toolspan.taxonomy import ErrorClass
 from toolspan.windows import format_time
+
+__all__ = [
+    "by_rule",
+    "grouped_quality_of",
+    "quality",
+    "quality_by",
+    "quality_of",
+    "tells_of_class",
+    "wilson",
+]
 
 #: 97.5th percentile of the normal distribution: a two-sided 95 %
 _Z: Final = 1.959964
@@ -48,33 +57,44 @@ _EVIDENCE_SHOWN: Final = 5
 
 def quality(rows: Rows, *, scope: Scope = EVERYTHING) -> Quality:
     """
-    The document of `quality --format json`; its tools come in order of failures, ties by name.
+    The document of `quality --format json`.
     """
-    tasks = tasks_in(rows.tasks, scope)
-    tools = [(tool, _tool_quality(part)) for tool, part in rows_by_tool(rows, tasks, scope).items()]
-    tools.sort(key=lambda item: (-item[1]["failures"], item[0]))
-    settled = [task for task in tasks.values() if task.settled]
-    resolved = sum(task.outcome == "resolved" for task in settled)
-    unhandled = {task.task_id: task for task in settled if task.unhandled}
-    return {
-        "window": window_of(scope),
-        "tasks": {
-            "settled": len(settled),
-            "resolved": resolved,
-            "unhandled": len(unhandled),
-            "unhandled_share": rate(len(unhandled), resolved),
-        },
-        "tools": dict(tools),
-        "unhandled_failures": _unhandled_failures(rows.calls, unhandled, scope.tool),
-    }
+    return quality_of(tally_quality(rows, scope), scope=scope)
 
 
 def quality_by(rows: Rows, *, by: Dimension, scope: Scope = EVERYTHING) -> GroupedQuality:
     """
-    One document per agent, service or environment, in order of name.
+    One document per agent, service or environment.
     """
-    groups = rows_by(rows, by, scope)
-    return {"by": by, "groups": {value: quality(groups[value], scope=scope) for value in sorted(groups)}}
+    tallies = {value: tally_quality(part, scope) for value, part in rows_by(rows, by, scope).items()}
+    return grouped_quality_of(tallies, by=by, scope=scope)
+
+
+def quality_of(counted: QualityTally, *, scope: Scope) -> Quality:
+    """
+    The document of what was *counted* in *scope*; its tools come in order of failures, ties by name.
+    """
+    tools = [(name, _tool_quality(tool)) for name, tool in counted.tools.items()]
+    tools.sort(key=lambda item: (-item[1]["failures"], item[0]))
+    settled, resolved, unhandled = counted.tasks
+    return {
+        "window": window_of(scope),
+        "tasks": {
+            "settled": settled,
+            "resolved": resolved,
+            "unhandled": unhandled,
+            "unhandled_share": rate(unhandled, resolved),
+        },
+        "tools": dict(tools),
+        "unhandled_failures": _unhandled_failures(counted.last_calls),
+    }
+
+
+def grouped_quality_of(counted: Mapping[str, QualityTally], *, by: Dimension, scope: Scope) -> GroupedQuality:
+    """
+    The documents of what was *counted* for each value of *by*, in order of name.
+    """
+    return {"by": by, "groups": {value: quality_of(part, scope=scope) for value, part in sorted(counted.items())}}
 
 
 def wilson(successes: int, cases: int) -> tuple[float, float]:
@@ -90,43 +110,41 @@ def wilson(successes: int, cases: int) -> tuple[float, float]:
     return 0.0 if successes == 0 else centre - reach, 1.0 if successes == cases else centre + reach
 
 
-def _tool_quality(part: ToolRows) -> ToolQuality:
-    failures = [call for call in part.calls if call.outcome == "error"]
+def by_rule(counted: Mapping[int, int]) -> dict[str, int]:
+    """
+    Calls by broken rule, from calls by the set of rules that they break; the most frequent first.
+    """
+    rules: Counter[str] = Counter()
+    for bits, count in counted.items():
+        for flag in LintFlag(bits):
+            rules[str(flag.name).lower()] += count
+    return by_count(rules)
+
+
+def _tool_quality(tool: ToolQualityTally) -> ToolQuality:
+    longest, code, task_id = tool.streak
+    links, presumed = tool.links
     return {
-        "calls": part.outcomes.total(),
-        "failures": len(failures),
-        "class_audit": _class_audit(part.settled),
-        "streak": _streak(part.task_tools),
-        "cluster": _cluster(failures),
-        "lint": _lint(part.calls),
-        "codes_with_two_classes": _codes_with_two_classes(failures),
-        "local_attempts": _local_attempts(part),
-        "presumed": _presumed(part.settled),
-        "unclassified": _unclassified(failures),
+        "calls": tool.calls,
+        "failures": sum(tool.causes.values()),
+        "class_audit": _class_audit(tool.audits),
+        "streak": {"longest": longest, "code": code, "task_id": task_id},
+        "cluster": _cluster(tool.causes),
+        "lint": by_rule(tool.lint),
+        "codes_with_two_classes": _codes_with_two_classes(tool.causes),
+        "local_attempts": _local_attempts(tool.calls, tool.attempts),
+        "presumed": {"links": links, "presumed": presumed, "share": rate(presumed, links)},
+        "unclassified": _unclassified(tool.causes, tool.evidence),
     }
 
 
-def _class_audit(settled: Sequence[Call]) -> list[AuditedCode]:
-    failures: Counter[tuple[str, str]] = Counter()
-    retried: Counter[tuple[str, str]] = Counter()
-    succeeded: Counter[tuple[str, str]] = Counter()
-    for failure, answer in failures_and_answers(settled):
-        key = _class_of(failure), _code_of(failure)
-        failures[key] += 1
-        if answer is not None and _tells_of_class(failure, answer):
-            retried[key] += 1
-            succeeded[key] += answer.outcome == "ok"
-    audited = [_audited(*key, failures[key], retried[key], succeeded[key]) for key in retried]
+def _class_audit(counted: Mapping[Cause, AuditTally]) -> list[AuditedCode]:
+    audited = [_audited(cause, counts) for cause, counts in counted.items()]
     return sorted(audited, key=lambda row: (not row["suspect"], -row["identical_retries"], row["code"], row["class"]))
 
 
-def _tells_of_class(failure: Call, answer: Call) -> bool:
-    if answer.follow_up != "retry" or answer.presumed:
-        return False
-    return failure.error_class != ErrorClass.PERMISSION or answer.verdict == "wasted"
-
-
-def _audited(error_class: str, code: str, failures: int, retried: int, succeeded: int) -> AuditedCode:
+def _audited(cause: Cause, counted: AuditTally) -> AuditedCode:
+    (error_class, code), (failures, retried, succeeded) = cause, counted
     low, high = wilson(succeeded, retried)
     if error_class == ErrorClass.TRANSIENT:
         is_wrong = high < _AUDIT_LINE
@@ -144,98 +162,58 @@ def _audited(error_class: str, code: str, failures: int, retried: int, succeeded
     }
 
 
-def _streak(task_tools: Iterable[TaskTool]) -> Streak:
-    longest = min(
-        (row for row in task_tools if row.streak),
-        key=lambda row: (-row.streak, row.streak_code or "", row.task_id),  # the same in whatever order rows arrive
-        default=None,
-    )
-    if longest is None:
-        return {"longest": 0, "code": None, "task_id": None}
-    return {"longest": longest.streak, "code": longest.streak_code, "task_id": longest.task_id}
-
-
-def _cluster(failures: Sequence[Call]) -> Cluster | None:
+def _cluster(causes: Mapping[Cause, int]) -> Cluster | None:
     """
     One class of more than half of the failures, of at least 20: an envelope problem more than a prompt problem.
     """
-    if len(failures) < _CLUSTER_CASES:
+    classes: Counter[str] = Counter()
+    for (error_class, _), failures in causes.items():
+        classes[error_class] += failures
+    if classes.total() < _CLUSTER_CASES:
         return None
-    [(error_class, count)] = Counter(_class_of(call) for call in failures).most_common(1)
-    if error_class == ErrorClass.UNCLASSIFIED or count <= _CLUSTER_SHARE * len(failures):
+    [(error_class, failures)] = classes.most_common(1)
+    if error_class == ErrorClass.UNCLASSIFIED or failures <= _CLUSTER_SHARE * classes.total():
         return None
-    return {"class": error_class, "failures": count, "share": count / len(failures)}
+    return {"class": error_class, "failures": failures, "share": failures / classes.total()}
 
 
-def _lint(calls: Iterable[Call]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for bits, count in Counter(call.lint for call in calls if call.lint).items():
-        for flag in LintFlag(bits):
-            counts[str(flag.name).lower()] += count
-    return by_count(counts)
-
-
-def _codes_with_two_classes(failures: Iterable[Call]) -> dict[str, dict[str, int]]:
+def _codes_with_two_classes(causes: Mapping[Cause, int]) -> dict[str, dict[str, int]]:
     classes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for call in failures:
-        if call.error_class is not None and call.error_class != ErrorClass.UNCLASSIFIED:
-            classes[_code_of(call)][call.error_class] += 1
+    for (error_class, code), failures in causes.items():
+        if error_class != ErrorClass.UNCLASSIFIED:
+            classes[code][error_class] += failures
     return {code: by_count(counts) for code, counts in sorted(classes.items()) if len(counts) > 1}
 
 
-def _local_attempts(part: ToolRows) -> LocalAttempts:
-    calls = part.outcomes.total()
+def _local_attempts(calls: int, counted: AttemptTally) -> LocalAttempts:
     return {
-        "calls_with_local_retry": sum(call.attempts > 1 for call in part.calls),
-        "attempts_per_call": rate(calls + sum(call.attempts - 1 for call in part.calls), calls),
-        "waited_ms": sum(call.waited_ms or 0 for call in part.calls),
-        "budget_exhausted": sum(call.budget_exhausted for call in part.calls),
+        "calls_with_local_retry": counted.locally_retried,
+        "attempts_per_call": rate(counted.total, calls),
+        "waited_ms": counted.waited_ms,
+        "budget_exhausted": counted.budget_exhausted,
     }
 
 
-def _presumed(settled: Iterable[Call]) -> Presumed:
-    presumed = [call.presumed for call in settled if call.follow_up is not None]
-    return {"links": len(presumed), "presumed": sum(presumed), "share": rate(sum(presumed), len(presumed))}
-
-
-def _unclassified(failures: Sequence[Call]) -> Unclassified:
-    unclassified = [call for call in failures if _class_of(call) == ErrorClass.UNCLASSIFIED]
-    evidence = by_count(Counter(call.evidence for call in unclassified))
+def _unclassified(causes: Mapping[Cause, int], evidence: Mapping[str, int]) -> Unclassified:
+    failures = sum(evidence.values())
     return {
-        "failures": len(unclassified),
-        "share": rate(len(unclassified), len(failures)),
-        "evidence": dict(list(evidence.items())[:_EVIDENCE_SHOWN]),
+        "failures": failures,
+        "share": rate(failures, sum(causes.values())),
+        "evidence": dict(list(by_count(evidence).items())[:_EVIDENCE_SHOWN]),
     }
 
 
-def _unhandled_failures(calls: Iterable[Call], tasks: dict[str, Task], tool: str | None) -> list[UnhandledFailure]:
-    last: dict[str, Call] = {}
-    for call in calls:
-        if call.task_id in tasks:
-            earlier = last.get(call.task_id)
-            if earlier is None or _ended(call) > _ended(earlier):
-                last[call.task_id] = call
+def _unhandled_failures(last_calls: Iterable[LastCall]) -> list[UnhandledFailure]:
     return [
         {
-            "task_id": call.task_id,
-            "task": tasks[call.task_id].name,
-            "tool": call.tool,
-            "class": _class_of(call),
-            "code": _code_of(call),
-            "ended_at": format_time(call.ended_ns),
+            "task_id": task_id,
+            "task": task,
+            "tool": tool,
+            "class": error_class,
+            "code": code,
+            "ended_at": format_time(ended_ns),
         }
-        for call in sorted(last.values(), key=lambda call: (-call.ended_ns, call.task_id))
-        if tool in (None, call.tool)
+        for task_id, task, tool, (error_class, code), ended_ns in sorted(
+            last_calls, key=lambda call: (-call.ended_ns, call.task_id)
+        )
     ]
-
-
-def _ended(call: Call) -> tuple[int, int, bytes]:
-    return call.ended_ns, call.started_ns, call.span_id
-
-
-def _class_of(call: Call) -> str:
-    return call.error_class or ErrorClass.UNCLASSIFIED.value
-
-
-def _code_of(call: Call) -> str:
-    return call.code or UNCLASSIFIED_CODE

@@ -58,8 +58,8 @@ class ToolRows:
     *calls* are the telling ones: failed, unfinished, an answer to a failure, tried more than once, or with something
     to lint; *settled* are those of settled tasks. Of the others, the most by far, only *outcomes* and *durations_ns*
     are kept, so that each row is touched once: a report on a million calls takes 1.7 s, with a dozen passes over the
-    scattered rows 5.8. *task_tools* are the sums of settled tasks in which the tool failed, *steps* and
-    *retries_when_resolved* (one number per resolved task) count all of them.
+    scattered rows 5.8. *task_tools* are the sums of settled tasks in which the tool failed; *steps*,
+    *retries_when_resolved* (one number per resolved task) and *unresolved_tasks* count all of them.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
@@ -68,6 +68,7 @@ class ToolRows:
     settled: list[Call] = field(default_factory=list[Call])
     steps: int = 0
     retries_when_resolved: list[int] = field(default_factory=list[int])
+    unresolved_tasks: int = 0
     task_tools: list[TaskTool] = field(default_factory=list[TaskTool])
 
 
@@ -116,6 +117,8 @@ def rows_by_tool(rows: Rows, tasks: dict[str, Task], scope: Scope) -> dict[str, 
         part.steps += row.steps
         if task.outcome == "resolved":
             part.retries_when_resolved.append(row.retries)
+        elif task.outcome == "unresolved":
+            part.unresolved_tasks += 1
         if row.streak or row.retries or row.validation_failures or row.episodes:
             part.task_tools.append(row)
     return tools

@@ -9,7 +9,6 @@ from toolspan.cli._actions import action_for
 from toolspan.cli._text import counted, duration, inert, number, percent, percent_below
 from toolspan.documents import Recovery, Report, Tasks, ToolReport
 from toolspan.numbers import Targets
-from toolspan.records import Rows
 
 #: Longer lines are hard to read on any terminal.
 _MOST_COLUMNS: Final = 100
@@ -30,15 +29,12 @@ def tasks_line(tasks: Tasks) -> str:
     return f"{counted(tasks['total'], 'task')}{f': {parts}' if parts else ''}"
 
 
-def broken_lines(tools: Mapping[str, ToolReport], targets: Targets, rows: Rows) -> list[str]:
+def broken_lines(tools: Mapping[str, ToolReport], targets: Targets) -> list[str]:
     """
     Each broken target and what to do about it, the tool with the most damage first.
-
-    Args:
-        rows: those that *tools* were counted from.
     """
     return [
-        _with_action(f"! {inert(name)}: {_broken(target, tool, targets)}", action_for(target, name, tool, rows))
+        _with_action(f"! {inert(name)}: {_broken(target, tool, targets)}", action_for(target, tool))
         for name, tool in tools.items()
         for target in tool["broken"]
     ]

@@ -27,7 +27,6 @@ from toolspan.cli._tables import (
 from toolspan.cli._text import counted, inert, number, percent
 from toolspan.documents import Report, ToolReport
 from toolspan.numbers import Targets
-from toolspan.records import Rows
 
 _NOTHING = "-"
 #: A table beyond this is no table for a person; where models make tool names up there can be thousands.
@@ -73,21 +72,16 @@ _NUMBERS: Final = (
 )
 
 
-def print_reports(
-    console: Console, reports: Mapping[str, Report], *, rows: Mapping[str, Rows], by: str | None, targets: Targets
-) -> None:
+def print_reports(console: Console, reports: Mapping[str, Report], *, by: str | None, targets: Targets) -> None:
     """
     Each of *reports* under its value of *by*; without *by* there is one, and no heading.
-
-    Args:
-        rows: the rows that each report was counted from.
     """
     for place, (value, report) in enumerate(reports.items()):
         print_heading(console, by, value, place)
-        _print_report(console, report, rows[value], targets)
+        _print_report(console, report, targets)
 
 
-def _print_report(console: Console, report: Report, rows: Rows, targets: Targets) -> None:
+def _print_report(console: Console, report: Report, targets: Targets) -> None:
     print_lines(console, [tasks_line(report["tasks"]), *window_lines(report["window"])])
     if not report["tools"]:
         print_lines(console, ["No tool was called."])
@@ -99,10 +93,10 @@ def _print_report(console: Console, report: Report, rows: Rows, targets: Targets
         print_lines(
             console, [f"and {counted(more, 'tool')} more, of less damage; --format csv has all, --tool any one."]
         )
-    print_section(console, "Broken targets", broken_lines(report["tools"], targets, rows), style="red")
+    print_section(console, "Broken targets", broken_lines(report["tools"], targets), style="red")
     print_section(console, "Damage", damage_lines(report["tools"]))
     failing = failing_tools(report, min_calls=targets.min_cases)
-    print_section(console, "Failing", failing_lines(report["tools"], failing, rows))
+    print_section(console, "Failing", failing_lines(report["tools"], failing))
     console.print()
     print_lines(console, note_lines(report), style="dim")
 

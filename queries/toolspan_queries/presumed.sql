@@ -1,0 +1,73 @@
+-- Presumed links: of each tool's retries and rewrites in settled tasks, those that rest on unknown arguments.
+--
+-- $since_ns Nullable(Int64): first moment of the window on the task's end, ns since 1970; null: no bound
+-- $until_ns Nullable(Int64): first moment after the window; null: no bound
+-- $tool Nullable(String): this tool; null: all
+-- $agent Nullable(String): tasks of this agent, '' where it is unknown; null: all
+-- $service Nullable(String): tasks of this service, '' where it is unknown; null: all
+-- $environment Nullable(String): tasks of this environment, '' where it is unknown; null: all
+-- $by String: whose value group_value is: agent, service, environment; '': nobody's, all in one group
+with
+  counted as (
+    -- the whole hours of the window; 3600000000000 ns are one
+    select
+      agent,
+      service,
+      environment,
+      tool,
+      tasks,
+      retries * tasks + rewrites as links,
+      presumed + presumed_rewrites as presumed
+    from hourly_tools
+    where
+      ($since_ns is null or hour >= $since_ns)
+      and ($until_ns is null or hour <= $until_ns - 3600000000000)
+    union all
+    -- its edges: tasks that ended in hours which are not whole
+    select
+      agent,
+      service,
+      environment,
+      tool,
+      1 as tasks,
+      retries + rewrites as links,
+      presumed + presumed_rewrites as presumed
+    from task_tools
+    where
+      settled
+      and ($since_ns is null or task_ended_ns >= $since_ns)
+      and ($until_ns is null or task_ended_ns < $until_ns)
+      and (
+        task_ended_ns - (3600000000000 - $since_ns % 3600000000000) % 3600000000000 < $since_ns
+        or task_ended_ns >= $until_ns - $until_ns % 3600000000000
+      )
+  ),
+  chosen as (
+    select
+      case $by
+        when 'agent' then agent
+        when 'service' then service
+        when 'environment' then environment
+        else ''
+      end as group_value,
+      tool,
+      tasks,
+      links,
+      presumed
+    from counted
+    where
+      ($tool is null or tool = $tool)
+      and ($agent is null or agent = $agent)
+      and ($service is null or service = $service)
+      and ($environment is null or environment = $environment)
+  )
+select
+  group_value,
+  tool,
+  sum(links) as links,
+  sum(presumed) as presumed,
+  sum(presumed) / nullif(sum(links), 0) as share
+from chosen
+group by group_value, tool
+having sum(tasks) <> 0
+order by group_value, tool;
