@@ -78,12 +78,16 @@ class TestHelp:
 
         assert run_process(code).stderr == "set()\n"
 
-    @pytest.mark.parametrize("name", ["report", "quality", "calls", "doctor"])
-    def test_no_option_is_shown_that_only_says_no(self, toolspan: Cli, name: str) -> None:
+    @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
+    def test_says_which_store_is_meant(self, toolspan: Cli, name: str) -> None:
         """
-        `--store` is answered, and not advertised before there are stores.
+        The option, the variable, and the file where neither is given.
         """
-        assert "--store" not in toolspan(name, "--help").out
+        said = " ".join(toolspan(name, "--help").out.split())
+
+        assert ["--store S", "TOOLSPAN_STORE", "./toolspan.duckdb"] == [
+            part for part in ("--store S", "TOOLSPAN_STORE", "./toolspan.duckdb") if part in said
+        ]
 
     def test_nothing_asked_is_answered_with_help_and_exit_2(self, toolspan: Cli) -> None:
         """
@@ -109,19 +113,28 @@ class TestErrors:
             (["zzz"], "toolspan: No such command 'zzz'. (See toolspan --help.)\n"),
             (
                 ["report"],
-                "toolspan: Nothing to read: give OTLP files (JSON lines, .pb, .gz), or - for standard input.\n",
+                (
+                    "toolspan: No toolspan.duckdb is here: give OTLP files (JSON lines, .pb, .gz), or - for standard"
+                    " input, or a store by --store.\n"
+                ),
             ),
             (
-                ["quality", "--store", "x.duckdb"],
-                "toolspan: --store is not in this build, which reads files only; give OTLP files instead.\n",
+                ["ingest"],
+                "toolspan: Nothing to read: give OTLP files (JSON lines, .pb, .gz), or - for standard input.\n",
             ),
+            (["snapshot"], "toolspan: Missing argument 'FILE'. (See toolspan snapshot --help.)\n"),
             (["report", "no.pb"], "toolspan: File 'no.pb' does not exist.\n"),
         ],
     )
-    def test_are_one_line_that_says_what_to_do(self, toolspan: Cli, args: list[str], expected: str) -> None:
+    def test_are_one_line_that_says_what_to_do(
+        self, toolspan: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], expected: str
+    ) -> None:
         """
         On standard error, exit 2.
         """
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv("TOOLSPAN_STORE", raising=False)
+
         assert (2, "", expected) == toolspan(*args)
 
     @pytest.mark.parametrize(
@@ -231,7 +244,7 @@ class TestErrors:
         """
         Not 1, which means that a check failed; the traceback is one option away.
         """
-        code = "import toolspan.cli as c, toolspan.cli.report as r, sys; r.load = None; c.main(sys.argv[1:])"
+        code = "import toolspan.cli as c, toolspan.cli.report as r, sys; r.reading = None; c.main(sys.argv[1:])"
         file = scene(tmp_path)
 
         result, debugged = run_process(code, "report", file), run_process(code, "report", file, "--debug")

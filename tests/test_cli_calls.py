@@ -12,8 +12,9 @@ import pytest
 from tests import otlp_builder as build
 from tests.cli_runner import Cli, scene, write
 from tests.rows import call, rows, task
-from toolspan.cli._calls_table import print_calls
-from toolspan.cli.calls import FIELDS, select_calls
+from toolspan.cli._calls_table import latest_of, print_calls
+from toolspan.cli._reading import select_calls
+from toolspan.cli.calls import FIELDS
 
 
 class TestJsonl:
@@ -94,7 +95,7 @@ class TestSelection:
         """
         given = rows([call(1, start=50), call(2, task="t2", start=0)], [task("t1"), task("t2")])
 
-        assert [2, 1] == [found.span_id[-1] for found in select_calls(given, task=None, tool=None)]
+        assert [2, 1] == [found.span_id[-1] for found in select_calls(given)]
 
 
 class TestCsv:
@@ -130,7 +131,7 @@ class TestTable:
         """
         And says so.
         """
-        print_calls([call(place, task=f"t{place % 2}", start=place) for place in range(600)])
+        print_calls(latest_of(call(place, task=f"t{place % 2}", start=place) for place in range(600)))
 
         lines = capsys.readouterr().out.splitlines()
         assert "The last 500 of 600 calls; --format jsonl has all." == lines[-1]

@@ -4,8 +4,10 @@ What the README shows is what happens.
 
 import gzip
 import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from toolspan import cli
 from toolspan.config import load_settings
 from toolspan.evidence.error_documents import read_envelope
 
@@ -26,12 +29,26 @@ def blocks(language: str) -> list[str]:
     return [text for name, text in BLOCKS if name == language]
 
 
-def run(command: str) -> subprocess.CompletedProcess[str]:
+def run(command: str, *, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """
-    Run a command of the README with the installed program, at 80 columns as a pipe has them.
+    Run a command of the README in *folder* with the installed program, at 80 columns as a pipe has them.
     """
     installed = command.replace(".venv/bin/", f"{shlex.quote(str(SCRIPTS))}/")
-    return subprocess.run(["bash", "-c", installed], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TOOLSPAN_")}
+    return subprocess.run(
+        ["bash", "-c", installed], cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    The store that the README makes.
+    """
+    path = tmp_path_factory.mktemp("readme") / "toolspan.duckdb"
+    made = run(f".venv/bin/toolspan ingest docs/travel-agent.otlp.jsonl.gz --store {shlex.quote(str(path))}")
+    assert (0, "") == (made.returncode, made.stderr)
+    return path
 
 
 COMMANDS = [
@@ -43,9 +60,12 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_shown_command_runs(command: str) -> None:
-    """Every command that the README shows succeeds and says something."""
-    result = run(command)
+def test_a_shown_command_runs(command: str, tmp_path: Path, store: Path) -> None:
+    """Every command that the README shows succeeds and says something, beside a store as one of them makes it."""
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    shutil.copy(store, tmp_path)
+
+    result = run(command, folder=tmp_path)
 
     assert (0, "") == (result.returncode, result.stderr)
     assert result.stdout
@@ -53,7 +73,12 @@ def test_a_shown_command_runs(command: str) -> None:
 
 def test_there_are_commands() -> None:
     """An empty list would prove nothing."""
-    assert len(COMMANDS) >= 6
+    assert len(COMMANDS) >= 14
+
+
+def test_every_command_is_named() -> None:
+    """What can be run is in the README."""
+    assert [] == [name for name in cli.COMMANDS if f"`toolspan {name} " not in README]
 
 
 def test_the_first_screen_is_what_the_command_prints() -> None:

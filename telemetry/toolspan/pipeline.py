@@ -15,15 +15,18 @@ from toolspan.otlp import Decoder, Observer
 from toolspan.recognise import Recogniser
 from toolspan.store import Store
 
+#: How many spans go to a store file at a time: few enough to be held twice, enough that its opening costs little.
+CHUNK_SPANS = 65_536
+
 
 @dataclass(slots=True)
 class Intake:
     """
     What became of the spans of some files.
 
-    *spans* were read; *new*, *duplicates* and *conflicts* of them reached the store; *rejected* counts, by reason,
-    the spans that could not be kept and the payloads that could not be read. *payloads* is how many requests there
-    were at all.
+    *spans* were read; *new*, *duplicates* and *conflicts* of them reached the store, *late* ones came after their
+    group was closed; *rejected* counts, by reason, the spans that could not be kept and the payloads that could not be
+    read. *payloads* is how many requests there were at all.
     """
 
     payloads: int = 0
@@ -31,6 +34,7 @@ class Intake:
     new: int = 0
     duplicates: int = 0
     conflicts: int = 0
+    late: int = 0
     rejected: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -47,6 +51,7 @@ def read_files(
     *,
     decoder: Decoder,
     store: Store,
+    intake: Intake | None = None,
     stdin: BinaryIO | None = None,
     on_bytes: Callable[[int], None] | None = None,
     on_problem: Callable[[str], None] | None = None,
@@ -56,13 +61,14 @@ def read_files(
 
     Args:
         paths: files, `-` for *stdin*.
+        intake: is counted in and given back, for whoever wants to know how far an interrupted read came.
         on_bytes: called with the number of bytes of a file that were read since the last call.
         on_problem: called with one line for each part of a file that could not be read; the rest is read.
 
     Raises:
         InputError: a file cannot be opened at all.
     """
-    intake = Intake()
+    intake = Intake() if intake is None else intake
     for path in paths:
         for payload in read_payloads(path, stdin=stdin, on_bytes=on_bytes):
             if isinstance(payload, Rejection):
@@ -79,11 +85,12 @@ def read_files(
             for reason, count in decoded.rejected.items():
                 intake.rejected[reason] += count
                 _tell(on_problem, f"{payload.where}: {count} span(s) rejected: {_REASONS[reason]}")
-            result = store.append(decoded.spans)
             intake.spans += len(decoded.spans) + sum(decoded.rejected.values())
+            result = store.append(decoded.spans)
             intake.new += result.new
             intake.duplicates += result.duplicates
             intake.conflicts += result.conflicts
+            intake.late += result.late
     return intake
 
 

@@ -2,9 +2,9 @@
 The command line: `toolspan COMMAND`.
 
 Exit codes: 0 done, 1 a check failed, 2 usage or data wrong, 70 a fault of toolspan itself, 130 interrupted, 141 the
-reader of a pipe went away (as of any program that a broken pipe stops). An error is one line on standard error that
-says what was wrong and what to do, after a line for each reason for which input was not read; a traceback appears only
-with `--debug`.
+reader of a pipe went away (as of any program that a broken pipe stops), 143 terminated. An error is one line on
+standard error that says what was wrong and what to do, after a line for each reason for which input was not read; a
+traceback appears only with `--debug`.
 
 A command's module is imported when the command runs: `toolspan --help` takes 0.05 s, which is Python and click.
 """
@@ -34,6 +34,10 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "quality": "Whether the numbers and the tools that fail can be believed.",
         "calls": "One record per tool call, in order of start.",
         "doctor": "Why there are no numbers, or what weakens the ones there are.",
+        "ingest": "Add spans to a store, which the other commands read.",
+        "check": "Whether the targets are kept; exit 1 when one is broken.",
+        "prune": "Delete old tasks from a store.",
+        "snapshot": "Copy a store to a file while it is in use.",
         "completion": "Print the completion script of a shell.",
     }
 )
@@ -197,7 +201,7 @@ class _Hook:
 
 
 def _message(error: Exception) -> str:
-    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Argument):
+    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Argument) and error.message:
         # click would name the parameter, `[FILE]...`; the message names the value
         return error.message
     if isinstance(error, click.UsageError):

@@ -2,8 +2,10 @@
 `calls --format table`: the calls of each task, as the agent made them.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Final, NamedTuple
 
 from rich.text import Text
 
@@ -21,16 +23,33 @@ _COLUMNS = (
     Column("answer", is_name=True),
 )
 #: Laying out a row takes 0.1 ms, and nobody reads further; the other formats have all.
-_MOST_CALLS = 500
+_MOST_CALLS: Final = 500
 _STYLES = {"error": "red", "cancelled": "dim", "deferred": "yellow"}
 
 
-def print_calls(found: Sequence[Call]) -> None:
+class Latest(NamedTuple):
     """
-    The last of the calls *found*, by task in order of each task's first call.
+    The *calls* that are shown, in order of start, the last of *total*.
+    """
+
+    calls: Sequence[Call]
+    total: int
+
+
+def latest_of(found: Iterable[Call]) -> Latest:
+    """
+    What the table shows of the calls *found*, which need not all be in memory.
+    """
+    numbered: deque[tuple[int, Call]] = deque(enumerate(found, 1), maxlen=_MOST_CALLS)
+    return Latest([call for _, call in numbered], numbered[-1][0] if numbered else 0)
+
+
+def print_calls(latest: Latest) -> None:
+    """
+    The *latest* calls, by task in order of each task's first call.
     """
     console = open_console()
-    shown = found[-_MOST_CALLS:]
+    shown = latest.calls
     first = {call.task_id: place for place, call in reversed(list(enumerate(shown)))}
     by_task = sorted(shown, key=lambda call: first[call.task_id])
     for task_id, of_task in groupby(by_task, key=lambda call: call.task_id):
@@ -40,8 +59,8 @@ def print_calls(found: Sequence[Call]) -> None:
         day = format_time(members[0].started_ns)[:10]
         console.print(Text(f"task {inert(task_id)}{_named(members[0].agent)}, {day}", style="bold"))
         print_table(console, _COLUMNS, [_row(call) for call in members])
-    if len(shown) < len(found):
-        print_lines(console, [f"The last {len(shown):,} of {len(found):,} calls; --format jsonl has all."])
+    if len(shown) < latest.total:
+        print_lines(console, [f"The last {len(shown):,} of {latest.total:,} calls; --format jsonl has all."])
 
 
 def _named(agent: str) -> str:

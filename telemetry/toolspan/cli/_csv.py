@@ -9,7 +9,9 @@ program that splits lines knows none, and Python 3.11 writes none around a carri
 import csv
 import re
 from collections.abc import Iterable, Sequence
-from typing import IO, Final
+from typing import Final
+
+from toolspan.cli._output import Output
 
 #: What begins a formula, in the two widths in which Excel knows them; blanks (and what shows as none) do not help.
 _FORMULA: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
@@ -20,7 +22,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 Cell = str | int | float | None
 
 
-def write_csv(stream: IO[str], header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+def write_csv(stream: Output, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """
     *header* and *rows*; what is not known is empty, a text that would be a formula begins with an apostrophe.
     """

@@ -57,9 +57,9 @@ class Checked(NamedTuple):
     most_unclassified: str
 
 
-def print_diagnosis(console: Console, diagnosis: Diagnosis, survey: Survey, checked: Checked) -> None:
+def print_diagnosis(console: Console, diagnosis: Diagnosis, checked: str) -> None:
     """
-    *diagnosis*, what was *checked*, and the census of *survey*.
+    *diagnosis*, and in words what was *checked*, where anything was.
     """
     if not console.is_terminal:
         console.width = _WIDTH
@@ -68,9 +68,15 @@ def print_diagnosis(console: Console, diagnosis: Diagnosis, survey: Survey, chec
     for finding in diagnosis.findings:
         console.print()
         _print_finding(console, finding, width)
-    if checked.calls:
+    if checked:
         console.print()
-        console.print(Text(_hanging("checked   ", _checked_line(checked), width)))
+        console.print(Text(_hanging("checked   ", checked, width)))
+
+
+def print_census(console: Console, survey: Survey) -> None:
+    """
+    Which spans there are.
+    """
     if survey.census:
         console.print()
         print_table(console, _COLUMNS, _census(survey))
@@ -94,7 +100,10 @@ def _hanging(label: str, text: str, width: int) -> str:
     return fill(f"{label}{_safe(text)}", width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _checked_line(checked: Checked) -> str:
+def checked_line(checked: Checked) -> str:
+    """
+    What was *checked*, in words.
+    """
     skew = f"clocks {checked.clock_skew_ms:,} ms apart" if checked.clock_skew_ms else "clocks agree"
     return (
         f"arguments known in {checked.arguments_known:,} of {counted(checked.calls, 'call')}, a result recorded on"

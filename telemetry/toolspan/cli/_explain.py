@@ -1,12 +1,13 @@
 """
 `calls --explain`: why one call counts as it does.
 
-A row keeps what decided, not what was overruled, so the input is read again: once to find the spans that are the call
+A row keeps what decided, not what was overruled, so files are read again: once to find the spans that are the call
 (several spans may trace one execution, and several executions may be one call), once for what those spans carry.
+A store has the first for as long as the spans of the call may be followed by others, and the second never.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from toolspan.derivation.units import find_units
 from toolspan.evidence.statuses import name_http
 from toolspan.pipeline import make_decoder, read_files
 from toolspan.recognise import Recogniser
-from toolspan.records import Call, Judgement, Rows, SeenSpan, SpanFacts, SpanView
+from toolspan.records import Call, Judgement, SeenSpan, SpanFacts, SpanView
 from toolspan.store.memory import MemoryStore
 from toolspan.taxonomy import MODEL_RETRY_CODE, ErrorClass
 from toolspan.windows import format_time, milliseconds
@@ -44,6 +45,9 @@ _ITEMS: Final = (
 )
 _HTTP_ITEM: Final = 7
 _READ_ONCE: Final = "What its spans say is not shown: the input cannot be read again; give a file instead of a pipe."
+_NOT_KEPT: Final = (
+    "A store keeps what decided, not the spans: with the file they came in, toolspan calls FILE --explain shows more."
+)
 _LONGEST_EVIDENCE: Final = 300
 
 
@@ -57,20 +61,33 @@ class Run(NamedTuple):
     requests: Sequence[SpanFacts]
 
 
-def explain(call: Call, rows: Rows, source: Source) -> str:
+def explain(call: Call, of_task: Sequence[Call], source: Source) -> str:
     """
-    What is known of *call*, what each of its spans in *source* says of how it ended, and the calls it is linked to.
+    What is known of *call*, what each of its spans in the files of *source* says of how it ended, and which of the
+    calls *of_task* it is linked to.
     """
-    linked = {(other.task_id, other.span_id): other for other in rows.calls if other.task_id == call.task_id}
-    lines = [*_identity(call), *_ending(call)]
-    if call.follows is not None and (call.task_id, call.follows) in linked:
-        lines.append(f"answers    {_reference(linked[call.task_id, call.follows])}: {_link(call)}")
-    lines.extend(
-        f"answered   {_reference(other)}: {_link(other)}" for other in linked.values() if other.follows == call.span_id
-    )
+    return "\n".join([*_known(call, of_task), "", *_evidence(call, source)])
+
+
+def explain_stored(call: Call, of_task: Sequence[Call], kept: Sequence[SpanFacts]) -> str:
+    """
+    What a store knows of *call*, of those of its spans that are *kept*, and which of the calls *of_task* it is linked
+    to.
+    """
+    return "\n".join([*_known(call, of_task), "", *_kept_evidence(call, kept), _NOT_KEPT])
+
+
+def _known(call: Call, of_task: Sequence[Call]) -> Iterator[str]:
+    linked = {other.span_id: other for other in of_task}
+    yield from _identity(call)
+    yield from _ending(call)
+    if call.follows is not None and call.follows in linked:
+        yield f"answers    {_reference(linked[call.follows])}: {_link(call)}"
+    for other in linked.values():
+        if other.follows == call.span_id:
+            yield f"answered   {_reference(other)}: {_link(other)}"
     if call.next_action is not None:
-        lines.append(f"next       {call.next_action}")
-    return "\n".join([*lines, "", *_evidence(call, source)])
+        yield f"next       {call.next_action}"
 
 
 def _identity(call: Call) -> Iterator[str]:
@@ -106,7 +123,7 @@ def _evidence(call: Call, source: Source) -> Iterator[str]:
         yield _READ_ONCE
         return
     settings = load_settings(environ=os.environ, config_path=source.config)
-    runs = find_runs(call, source, settings)
+    runs = _read_runs(call, source, settings)
     if not runs:
         yield _READ_ONCE
         return
@@ -117,17 +134,23 @@ def _evidence(call: Call, source: Source) -> Iterator[str]:
     for place, run in enumerate(runs, 1):
         if len(runs) > 1:
             yield ""
-            yield f"execution {place} of {len(runs)}{', the last to end, which counts' if run is last else ''}"
+            yield _numbered(place, len(runs), is_last=run is last)
         yield from _run_lines(run, views, recogniser, call if run is last else None)
 
 
-def find_runs(call: Call, source: Source, settings: Settings) -> list[Run]:
+def _read_runs(call: Call, source: Source, settings: Settings) -> list[Run]:
     """
-    The executions that are *call*, in order of start; none where *source* cannot be read again.
+    The executions that are *call*, in order of start; none where the files of *source* cannot be read again.
     """
     store = MemoryStore()
     read_files(source.files, decoder=make_decoder(settings), store=store)
-    spans = (span for group in store.load_groups([call.trace_id]) for span in group)
+    return find_runs(call, (span for group in store.load_groups([call.trace_id]) for span in group))
+
+
+def find_runs(call: Call, spans: Iterable[SpanFacts]) -> list[Run]:
+    """
+    The executions that are *call*, in order of start; none where its spans are not among *spans*.
+    """
     runs = {_key(run.execution): run for trace in read_traces(spans).values() for run in _runs_in(trace, call.task_id)}
     # merging joins what its executions say of deferred spans: with its own key there, each says where it went
     marked = [replace(run.execution, deferred=(key,)) for key, run in runs.items()]
@@ -157,6 +180,36 @@ def _key(execution: Execution) -> SpanKey:
 def _keys(runs: Sequence[Run]) -> set[SpanKey]:
     spans = [span for run in runs for span in (*(span for span, _ in run.unit), *run.requests)]
     return {(span.trace_id, span.span_id) for span in spans}
+
+
+def _kept_evidence(call: Call, kept: Sequence[SpanFacts]) -> Iterator[str]:
+    """
+    What each span of *call* that is kept said, as far as it was kept; nothing where none is.
+    """
+    runs = find_runs(call, kept)
+    last = max(runs, key=lambda run: CALL_ENDS(run.execution), default=None)
+    if last is not None:
+        yield f"because    {_reason(call, last)}"
+    for place, run in enumerate(runs, 1):
+        if len(runs) > 1:
+            yield ""
+            yield _numbered(place, len(runs), is_last=run is last)
+        for depth, (span, said) in enumerate(run.unit):
+            judgement = said.judgement
+            named = " ".join(inert(part) for part in (judgement.error_class, judgement.code) if part)
+            evidence = f", {inert(judgement.evidence, longest=_LONGEST_EVIDENCE)}" if judgement.evidence else ""
+            failed = f"{evidence}: {named or 'names no class'}" if judgement.outcome == "error" else ""
+            yield f"span       {span.span_id.hex()}, {_depth(depth)}: {_says(judgement)}{failed}"
+        for request in run.requests:
+            yield f"span       {request.span_id.hex()}, a request below: HTTP {request.http_status}"
+
+
+def _numbered(place: int, count: int, *, is_last: bool) -> str:
+    return f"execution {place} of {count}{', the last to end, which counts' if is_last else ''}"
+
+
+def _depth(depth: int) -> str:
+    return f"inner {depth}" if depth else "outermost"
 
 
 def _views(keys: set[SpanKey], source: Source, settings: Settings) -> dict[SpanKey, SpanView]:
@@ -212,7 +265,7 @@ def _run_lines(run: Run, views: Mapping[SpanKey, SpanView], recogniser: Recognis
         view, judgement = views[span.trace_id, span.span_id], said.judgement
         ignored = "" if depth < len(heard) else "; not asked, as a span further out says ok: true"
         yield ""
-        yield f"{_title(span, view)}, {f'inner {depth}' if depth else 'outermost'}: {_says(judgement)}{ignored}"
+        yield f"{_title(span, view)}, {_depth(depth)}: {_says(judgement)}{ignored}"
         sought = (judgement.evidence, judgement.error_class) if span is deciding else None
         for item, evidence, error_class, code in recogniser.explain(view):
             is_it = sought == (evidence, error_class)

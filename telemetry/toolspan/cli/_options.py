@@ -1,16 +1,19 @@
 """
-What the commands that read have in common: where rows come from, and which of them are asked for.
+What commands have in common: where rows come from, which of them are asked for, how the answer is printed.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import click
 
+from toolspan.cli._stores import DEFAULT_STORE, STORE_VARIABLE, store_path
 from toolspan.errors import InputError
 from toolspan.framing.source import display_name
 from toolspan.scope import Dimension, Scope
@@ -43,9 +46,7 @@ class _Readable(click.Path):
 #: What tasks are filtered and grouped by.
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("agent", "service", "environment")
 
-#: The one place that says which sources this build has.
-_NO_STORES: Final = "--store is not in this build, which reads files only; give OTLP files instead."
-_NO_SOURCE: Final = "Nothing to read: give OTLP files (JSON lines, .pb, .gz), or - for standard input."
+_FORMS: Final = "OTLP files (JSON lines, .pb, .gz), or - for standard input"
 
 
 @dataclass(slots=True)
@@ -73,36 +74,90 @@ def debug_option(command: Command) -> Command:
 
 class Source(NamedTuple):
     """
-    Where rows are read from: OTLP *files* (`-` is standard input), by the settings of *config* or of the environment.
+    Where rows are read from: OTLP *files* (`-` is standard input) or the file of a *store*, by the settings of *config*
+    or of the environment.
     """
 
     files: tuple[str, ...]
+    store: Path | None = None
     config: str | None = None
 
 
 def source_options(command: Command) -> Command:
     """
-    `FILE…`, `--config` and the answer to `--store`; the command gets a *source*.
+    `FILE…` or `--store`, and `--config`; the command gets a *source*.
     """
 
     @click.argument("files", metavar="[FILE]...", nargs=-1, type=_Readable())
-    @click.option("--store", metavar="S", hidden=True)  # until there are stores
-    @click.option("--config", metavar="FILE", help="Rules, targets and other settings; else those of TOOLSPAN_CONFIG.")
+    @click.option("--store", metavar="S", help=_store_help("Read the store S instead of files"))
+    @config_option
     @debug_option
     @wraps(command)
     def with_source(files: tuple[str, ...], store: str | None, config: str | None, **rest: object) -> None:
-        if store is not None:
-            raise InputError(_NO_STORES)
-        if not files:
-            raise InputError(_NO_SOURCE)
-        command(source=Source(files, config), **rest)
+        if files and store is not None:
+            raise InputError("Give either files or --store; toolspan ingest FILE --store S adds files to a store.")
+        path = None if files else store_path(store, environ=os.environ)
+        if path is not None and not _is_named(store) and not os.path.lexists(path):
+            raise InputError(f"No {DEFAULT_STORE} is here: give {_FORMS}, or a store by --store.")
+        command(source=Source(files, path, config), **rest)
 
     return with_source
 
 
+def _is_named(store: str | None) -> bool:
+    """
+    Whether somebody said which store, here or in the environment.
+    """
+    return store is not None or bool(os.environ.get(STORE_VARIABLE))
+
+
+def input_options(command: Command) -> Command:
+    """
+    `FILE…`; the command gets *files*, at least one.
+    """
+
+    @click.argument("files", metavar="FILE...", nargs=-1, type=_Readable())
+    @wraps(command)
+    def with_files(files: tuple[str, ...], **rest: object) -> None:
+        if not files:
+            raise InputError(f"Nothing to read: give {_FORMS}.")
+        command(files=files, **rest)
+
+    return with_files
+
+
+def store_option(what: str) -> Callable[[Command], Command]:
+    """
+    `--store`, which says *what* is done with it; the command gets the path *store*.
+    """
+
+    def decorate(command: Command) -> Command:
+        @click.option("--store", metavar="S", help=_store_help(what))
+        @wraps(command)
+        def with_store(store: str | None, **rest: object) -> None:
+            command(store=store_path(store, environ=os.environ), **rest)
+
+        return with_store
+
+    return decorate
+
+
+def _store_help(what: str) -> str:
+    return f"{what}: a DuckDB file; else that of {STORE_VARIABLE}, else ./{DEFAULT_STORE}."
+
+
+def config_option(command: Command) -> Command:
+    """
+    `--config`.
+    """
+    return click.option(
+        "--config", metavar="FILE", help="Rules, targets and other settings; else those of TOOLSPAN_CONFIG."
+    )(command)
+
+
 def scope_options(command: Command) -> Command:
     """
-    The window, the filters and `--by`; the command gets *scope* and *by*.
+    The window and the filters; the command gets a *scope*.
     """
 
     @click.option("--since", metavar="T", help="Tasks that ended at T or later: RFC 3339, or an age such as 24h.")
@@ -111,7 +166,6 @@ def scope_options(command: Command) -> Command:
     @click.option("--agent", metavar="A", help='Only tasks of this agent; "" for those that name none.')
     @click.option("--service", metavar="S", help="Only tasks of this service.")
     @click.option("--environment", metavar="E", help="Only tasks of this deployment environment.")
-    @click.option("--by", type=click.Choice(DIMENSIONS), help="One section for each.")
     @wraps(command)
     def with_scope(
         since: str | None,
@@ -120,13 +174,19 @@ def scope_options(command: Command) -> Command:
         agent: str | None,
         service: str | None,
         environment: str | None,
-        by: Dimension | None,
         **rest: object,
     ) -> None:
         since_ns, until_ns = parse_window(since, until, now_ns=time.time_ns())
-        command(scope=Scope(since_ns, until_ns, tool, agent, service, environment), by=by, **rest)
+        command(scope=Scope(since_ns, until_ns, tool, agent, service, environment), **rest)
 
     return with_scope
+
+
+def by_option(command: Command) -> Command:
+    """
+    `--by`.
+    """
+    return click.option("--by", type=click.Choice(DIMENSIONS), help="One section for each.")(command)
 
 
 def format_option(*formats: str) -> Callable[[Command], Command]:
@@ -141,3 +201,43 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
         show_default=True,
         help="How to print it.",
     )
+
+
+class _Share(click.FloatRange):
+    """
+    A number from 0 to 1; click's own range lets in what is no number at all.
+    """
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """
+        *value* as a number.
+        """
+        share = float(super().convert(value, param, ctx))
+        return self.fail(f"{value} is not in the range 0<=x<=1.", param, ctx) if math.isnan(share) else share
+
+
+class _Count(click.IntRange):
+    """
+    A whole number.
+    """
+
+    name = "whole number"
+
+
+def share_option(name: str, what: str) -> Callable[[Command], Command]:
+    """
+    The option *name*, a share.
+    """
+    return click.option(name, metavar="X", type=_Share(), help=what)
+
+
+def count_option(name: str, what: str, *, least: int) -> Callable[[Command], Command]:
+    """
+    The option *name*, a whole number of at *least* so much.
+    """
+    return click.option(name, metavar="N", type=_Count(min=least), help=what)

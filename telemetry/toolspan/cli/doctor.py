@@ -1,67 +1,27 @@
 """
 `toolspan doctor`: why there are no numbers, or what weakens the ones there are.
-
-It reads files as `report` does, by the same rules, and looks at more: at every span whole, and at what a request says
-beside what is decoded of it (sampling, lost attributes, ends before starts). It takes twice as long as `report`, 30 µs
-a span.
 """
 
 import json
 import os
-import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from pathlib import Path
 
 import click
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-from toolspan.arguments import ArgumentHasher
-from toolspan.cli._doctor_table import Checked, print_diagnosis
-from toolspan.cli._loading import collections_paused
-from toolspan.cli._options import DIMENSIONS, Source, format_option, source_options
-from toolspan.cli._problems import Problems
-from toolspan.cli._progress import read_progress
+from toolspan.cli._doctor_files import examine_files
+from toolspan.cli._doctor_scope import FILTERS
+from toolspan.cli._doctor_store import examine_store, missing_document, stored_document, stored_line
+from toolspan.cli._doctor_table import Checked, checked_line, print_census, print_diagnosis
+from toolspan.cli._options import Source, format_option, source_options
+from toolspan.cli._store_findings import no_store
 from toolspan.cli._tables import open_console
-from toolspan.cli._text import counted
 from toolspan.config import Settings, load_settings
-from toolspan.diagnosis import Diagnosis, Examined, Finding, Severity, diagnose
-from toolspan.evidence.payloads import is_array, is_object
-from toolspan.otlp import Decoded, Decoder
-from toolspan.pipeline import Intake, read_files
-from toolspan.recognise import Recogniser
-from toolspan.records import Rows, SeenSpan
-from toolspan.scope import Scope, rows_in
-from toolspan.store.memory import MemoryStore
-from toolspan.survey import Margins, Survey, measure, samplers
+from toolspan.diagnosis import Diagnosis, Examined
+from toolspan.scope import Scope
 from toolspan.taxonomy import ErrorClass
-from toolspan.windows import format_time, milliseconds, parse_window
-
-#: Of the names of a filter's values.
-_MOST_VALUES: Final = 10
-#: 2000-01-01. Tracing is younger: what is older are seconds or milliseconds taken for nanoseconds.
-_OLDEST_NS: Final = 946_684_800 * 10**9
-#: OpenTelemetry's rejection threshold: up to 14 hex digits, of which trailing zeros are left out.
-_THRESHOLD: Final = re.compile(r"(?:^|,)\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})")
-_FILTERS: Final = ("tool", *DIMENSIONS)
-
-_TRACES_FILE: Final = "Give the file that the traces pipeline writes: calls that are only logged cannot be counted."
-_IDS: Final = "Ids are 16 bytes for traces, 8 for spans, in OTLP/JSON as hex: look for a converter that rewrites them."
-_WHOLE_FILE: Final = "Copy the file once its writer has closed it, all of it and in binary mode."
-_WRITE_OTLP: Final = (
-    "Give OTLP traces: send them with OTLPSpanExporter to a Collector, and let its file exporter write them."
-)
-_REJECTED: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("logs", "metrics", "profiles"), _TRACES_FILE),
-    **dict.fromkeys(("trace_id", "span_id"), _IDS),
-    "time": "Times are nanoseconds since 1970: look for an exporter that leaves them out or writes another unit.",
-    **dict.fromkeys(("truncated", "damaged", "gzip"), _WHOLE_FILE),
-    "too_large": "Export smaller batches: OTEL_BSP_MAX_EXPORT_BATCH_SIZE, in the Collector its batch processor.",
-    "compressed": "Decompress it first; of compressions, toolspan reads gzip.",
-    "encoding": "Save it as UTF-8.",
-}
+from toolspan.windows import milliseconds, parse_window
 
 
 @click.command("doctor")
@@ -78,208 +38,38 @@ def doctor(source: Source, since: str | None, until: str | None, output: str, **
     Why there are no numbers, or what weakens the ones there are.
 
     FILE is OTLP as the Collector's file exporter writes it (JSON lines or protobuf, also .gz), or - for standard input.
+    Of a store, which keeps what decided and not the spans, it can say less than of the FILE that was ingested.
     """
     since_ns, until_ns = parse_window(since, until, now_ns=time.time_ns())
-    examined, diagnosis = examine(source, scope=Scope(since_ns, until_ns, *(filters[name] for name in _FILTERS)))
+    scope = Scope(since_ns, until_ns, *(filters[name] for name in FILTERS))
+    settings = load_settings(environ=os.environ, config_path=source.config)
+    if source.store is None:
+        _of_files(source, settings, scope=scope, output=output)
+    else:
+        _of_store(source.store, settings, scope=scope, output=output)
+
+
+def _of_files(source: Source, settings: Settings, *, scope: Scope, output: str) -> None:
+    examined, diagnosis = examine_files(source, settings, scope=scope)
     if output == "json":
         click.echo(json.dumps(_document(examined, diagnosis), indent=2, allow_nan=False))
+        return
+    console, checked = open_console(), _checked(examined)
+    print_diagnosis(console, diagnosis, checked_line(checked) if checked.calls else "")
+    print_census(console, examined.survey)
+
+
+def _of_store(path: Path, settings: Settings, *, scope: Scope, output: str) -> None:
+    if os.path.lexists(path):
+        looked, diagnosis = examine_store(path, settings, scope=scope, now_ns=time.time_ns())
+        document, checked = stored_document(looked, diagnosis), stored_line(looked)
     else:
-        print_diagnosis(open_console(), diagnosis, examined.survey, _checked(examined))
-
-
-def examine(source: Source, *, scope: Scope) -> tuple[Examined, Diagnosis]:
-    """
-    What is in *source*, and what is wrong with it for someone who asked for the rows in *scope*.
-    """
-    settings = load_settings(environ=os.environ, config_path=source.config)
-    store, survey = MemoryStore(escalation_tools=settings.escalation_tools), Survey()
-    problems = Problems(source.files)
-    with collections_paused():
-        with read_progress(source.files) as progress:
-            intake = read_files(
-                source.files,
-                decoder=SurveyingDecoder(settings, survey),
-                store=store,
-                on_bytes=progress,
-                on_problem=problems,
-            )
-        store.settle()
-        examined = Examined(survey, measure(store.load_groups(survey.traces)), store.rows())
-    also = [
-        *_intake_findings(intake, problems.lines()),
-        *_filter_findings(examined.rows, scope),
-        *_unit_findings(examined),
-    ]
-    return examined, diagnose(examined, also=also)
-
-
-class SurveyingDecoder(Decoder):
-    """
-    A decoder that counts into *survey* what it decodes.
-    """
-
-    def __init__(self, settings: Settings, survey: Survey) -> None:
-        self._survey = survey
-        self._seen: list[SeenSpan] = []
-        hasher = ArgumentHasher(settings.hash_key, ignored=settings.ignored_arguments)
-        super().__init__(Recogniser(settings.rules, hasher), observer=self._seen.append)
-
-    def decode(self, data: bytes, *, is_json: bool) -> Decoded:
-        """
-        The spans of one request.
-        """
-        self._seen.clear()
-        decoded = super().decode(data, is_json=is_json)
-        # the observer sees the spans that are kept, in the order in which they are kept
-        for seen, facts in zip(self._seen, decoded.spans, strict=True):
-            self._survey.add(seen.view, facts)
-        self._survey.add_margins(read_margins(data, is_json=is_json))
-        return decoded
-
-
-def read_margins(data: bytes, *, is_json: bool) -> Margins:
-    """
-    What the request in *data* says beside what is decoded of it; nothing where it is no request.
-    """
-    backwards = dropped = 0
-    sampling: Counter[str] = Counter()
-    for margin in _margins_json(data) if is_json else _margins_protobuf(data):
-        backwards += 0 < margin.end_ns < margin.start_ns
-        dropped += margin.dropped > 0
-        sampling.update(samplers(margin.scope))
-        threshold = _THRESHOLD.search(margin.trace_state)
-        # a threshold of zeros rejects nothing
-        if threshold is not None and threshold[1].strip("0"):
-            kept = 1 - int(threshold[1].ljust(14, "0"), 16) / 16**14
-            sampling[f"tracestate ot=th:{threshold[1]}, {kept * 100:.3g} % of traces kept"] += 1
-    return Margins(backwards, dropped, sampling)
-
-
-class _Margin(NamedTuple):
-    trace_state: str
-    dropped: int
-    start_ns: int
-    end_ns: int
-    scope: Mapping[str, object]
-
-
-def _margins_protobuf(data: bytes) -> Iterator[_Margin]:
-    try:
-        request = TracesData.FromString(data)
-    except DecodeError:
-        # the decoder bears texts that are no UTF-8, this parser does not: a margin is lost, no span
-        return
-    for resource_spans in request.resource_spans:
-        for scoped in resource_spans.scope_spans:
-            scope = {item.key: item.value.string_value for item in scoped.scope.attributes}
-            for span in scoped.spans:
-                lost = span.dropped_attributes_count
-                yield _Margin(span.trace_state, lost, span.start_time_unix_nano, span.end_time_unix_nano, scope)
-
-
-def _margins_json(data: bytes) -> Iterator[_Margin]:
-    try:
-        request: object = json.loads(data)
-    except (ValueError, RecursionError):
-        return
-    for resource_spans in _objects(request, "resourceSpans"):
-        for scoped in _objects(resource_spans, "scopeSpans"):
-            items = _objects(scoped.get("scope"), "attributes")
-            scope = {str(item.get("key")): value for item in items for value in _values(item.get("value"))}
-            for span in _objects(scoped, "spans"):
-                lost, start_ns, end_ns = (
-                    _number(span.get(key)) for key in ("droppedAttributesCount", "startTimeUnixNano", "endTimeUnixNano")
-                )
-                yield _Margin(str(span.get("traceState") or ""), lost, start_ns, end_ns, scope)
-
-
-def _objects(holder: object, key: str) -> Iterator[Mapping[str, object]]:
-    values = holder.get(key) if is_object(holder) else None
-    return (value for value in values if is_object(value)) if is_array(values) else iter(())
-
-
-def _values(value: object) -> list[object]:
-    return list(value.values()) if is_object(value) else []
-
-
-def _number(value: object) -> int:
-    text = str(value) if isinstance(value, int | str) else ""
-    return int(text) if text.isdecimal() and len(text) < 21 else 0
-
-
-def _intake_findings(intake: Intake, problems: list[str]) -> Iterator[Finding]:
-    if intake.rejected:
-        yield Finding(
-            "rejected",
-            Severity.WEAKENS if intake.new else Severity.BLOCKS,
-            "Part of the input could not be read" if intake.new else "Nothing of the input could be read",
-            " ".join(problems),
-            "What is not read counts nowhere.",
-            tuple(dict.fromkeys(_REJECTED.get(reason, _WRITE_OTLP) for reason in intake.rejected)),
-        )
-    elif not intake.spans:
-        yield Finding(
-            "empty",
-            Severity.BLOCKS,
-            "The input holds no spans",
-            f"{counted(intake.payloads, 'request')}, and no span in any.",
-            "Nobody has exported a span yet, or not to this place.",
-            (
-                "Call provider.shutdown() before the program ends: spans wait in its processor for up to 5 s.",
-                "In the Collector, name the file exporter under service.pipelines.traces.exporters.",
-                "Check that OTEL_SDK_DISABLED is unset and OTEL_TRACES_EXPORTER is not none.",
-            ),
-        )
-    if intake.conflicts or intake.duplicates:
-        yield Finding(
-            "repeats",
-            Severity.WEAKENS if intake.conflicts else Severity.NOTE,
-            "Spans came more than once",
-            f"{intake.duplicates:,} came again the same, {intake.conflicts:,} with other content.",
-            "The first of each counts: a repeat changes nothing, other content under the same ids is lost.",
-            ("Look for two exporters to one place, or for processes that share a random seed after a fork.",),
-        )
-
-
-def _unit_findings(examined: Examined) -> Iterator[Finding]:
-    if 0 < examined.shape.first_ns < _OLDEST_NS:
-        yield Finding(
-            "units",
-            Severity.WEAKENS,
-            "Times are not in nanoseconds",
-            f"The first span starts at {format_time(examined.shape.first_ns)}.",
-            "Durations are wrong, and no window finds the tasks.",
-            ("Look for an exporter or converter that writes seconds or milliseconds.",),
-        )
-
-
-def _filter_findings(rows: Rows, scope: Scope) -> Iterator[Finding]:
-    """
-    Which part of *scope* it is that leaves none of the calls; nothing where it leaves some, or there are none.
-    """
-    if not rows.calls or _has_calls(rows, scope):
-        return
-    values = {"tool": {call.tool for call in rows.calls}}
-    values |= {name: {getattr(task, name) for task in rows.tasks} for name in DIMENSIONS}
-    first, last = (format_time(end(task.ended_ns for task in rows.tasks))[:19] for end in (min, max))
-    parts = {
-        "The window": (scope._replace(**dict.fromkeys(_FILTERS)), f"Tasks ended from {first}Z to {last}Z."),
-        **{
-            f"--{name} {getattr(scope, name)}": (Scope(**{name: getattr(scope, name)}), _there_are(values[name]))
-            for name in _FILTERS
-        },
-    }
-    guilty = {what: seen for what, (part, seen) in parts.items() if not _has_calls(rows, part)}
-    for what, seen in (guilty or {"The combination of filters": "Each of them alone leaves calls."}).items():
-        yield Finding("filtered", Severity.BLOCKS, f"{what} leaves none", seen, "", ("Change it, or leave it out.",))
-
-
-def _there_are(values: set[str]) -> str:
-    return f"There are: {', '.join(repr(value) for value in sorted(values)[:_MOST_VALUES])}."
-
-
-def _has_calls(rows: Rows, scope: Scope) -> bool:
-    return any(scope.tool in (None, call.tool) for call in rows_in(rows, scope).calls)
+        diagnosis = no_store(path)
+        document, checked = missing_document(path, diagnosis), ""
+    if output == "json":
+        click.echo(json.dumps(document, indent=2, allow_nan=False))
+    else:
+        print_diagnosis(open_console(), diagnosis, checked)
 
 
 def _checked(examined: Examined) -> Checked:

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 import click
 
 from toolspan.cli._csv import Cell, write_csv
-from toolspan.cli._loading import load, nothing_line
-from toolspan.cli._options import Source, format_option, scope_options, source_options
+from toolspan.cli._names import nothing_line
+from toolspan.cli._options import Source, by_option, format_option, scope_options, source_options
 from toolspan.cli._quality_table import print_qualities
+from toolspan.cli._reading import reading
 from toolspan.cli._tables import open_console
 from toolspan.documents import GroupedQuality, Quality, ToolQuality
-from toolspan.quality import quality as quality_of
-from toolspan.quality import quality_by
 from toolspan.scope import Dimension, Scope
 
 _HEADER = (
@@ -45,6 +44,7 @@ _HEADER = (
 @click.command("quality")
 @source_options
 @scope_options
+@by_option
 @format_option("table", "json", "csv")
 def quality(source: Source, scope: Scope, by: Dimension | None, output: str) -> None:
     """
@@ -53,22 +53,25 @@ def quality(source: Source, scope: Scope, by: Dimension | None, output: str) -> 
     Codes whose class the outcome of identical retries contradicts, same-error streaks, failures in resolved tasks that
     nobody handled, envelopes that break the rules, and the shares of presumed links and unclassified failures.
     """
-    rows = load(source).rows
     document: Quality | GroupedQuality
-    if by is None:
-        document = quality_of(rows, scope=scope)
-        qualities = {"": document}
-    else:
-        document = quality_by(rows, by=by, scope=scope)
-        qualities = document["groups"]
+    nothing = ""
+    with reading(source, purpose="toolspan quality") as (asked, _):
+        if by is None:
+            document = asked.quality(scope=scope)
+            qualities = {"": document}
+        else:
+            document = asked.quality_by(by, scope=scope)
+            qualities = document["groups"]
+        if not any(part["tools"] for part in qualities.values()):
+            nothing = nothing_line(asked.names(), scope)
     if output == "json":
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     elif output == "csv":
         _print_csv(qualities, by)
-    elif any(part["tools"] for part in qualities.values()):
-        print_qualities(open_console(), qualities, by=by)
+    elif nothing:
+        click.echo(nothing)
     else:
-        click.echo(nothing_line(rows, scope))
+        print_qualities(open_console(), qualities, by=by)
 
 
 def _print_csv(qualities: Mapping[str, Quality], by: Dimension | None) -> None:

@@ -10,14 +10,13 @@ from typing import Final, cast
 import click
 
 from toolspan.cli._csv import Cell, write_csv
-from toolspan.cli._loading import load, nothing_line
-from toolspan.cli._options import Source, format_option, scope_options, source_options
+from toolspan.cli._names import nothing_line
+from toolspan.cli._options import Source, by_option, format_option, scope_options, source_options
+from toolspan.cli._reading import reading
 from toolspan.cli._report_table import print_reports
 from toolspan.cli._tables import open_console
 from toolspan.documents import GroupedReport, Report, ToolReport
-from toolspan.numbers import report as report_all
-from toolspan.numbers import report_by
-from toolspan.scope import Dimension, Scope, rows_by, rows_in
+from toolspan.scope import Dimension, Scope
 
 #: The columns of the CSV that are numbers: paths into a tool's part of the document.
 NUMBERS: Final = (
@@ -64,12 +63,14 @@ NUMBERS: Final = (
     "detail.presumed_share.retries",
     "detail.presumed_share.rewrites",
     "detail.unclassified_share",
+    "detail.unresolved_tasks",
 )
 
 
 @click.command("report")
 @source_options
 @scope_options
+@by_option
 @format_option("table", "json", "csv")
 def report(source: Source, scope: Scope, by: Dimension | None, output: str) -> None:
     """
@@ -77,23 +78,25 @@ def report(source: Source, scope: Scope, by: Dimension | None, output: str) -> N
 
     FILE is OTLP as the Collector's file exporter writes it (JSON lines or protobuf, also .gz), or - for standard input.
     """
-    rows, settings = load(source)
     document: Report | GroupedReport
-    if by is None:
-        document = report_all(rows, scope=scope, targets=settings.targets)
-        reports = {"": document}
-    else:
-        document = report_by(rows, by=by, scope=scope, targets=settings.targets)
-        reports = document["groups"]
+    nothing = ""
+    with reading(source, purpose="toolspan report") as (asked, settings):
+        if by is None:
+            document = asked.report(scope=scope, targets=settings.targets)
+            reports = {"": document}
+        else:
+            document = asked.report_by(by, scope=scope, targets=settings.targets)
+            reports = document["groups"]
+        if not any(part["tools"] for part in reports.values()):
+            nothing = nothing_line(asked.names(), scope)
     if output == "json":
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     elif output == "csv":
         _print_csv(reports, by)
-    elif any(part["tools"] for part in reports.values()):
-        parts = {"": rows_in(rows, scope)} if by is None else rows_by(rows, by, scope)
-        print_reports(open_console(), reports, rows=parts, by=by, targets=settings.targets)
+    elif nothing:
+        click.echo(nothing)
     else:
-        click.echo(nothing_line(rows, scope))
+        print_reports(open_console(), reports, by=by, targets=settings.targets)
 
 
 def _print_csv(reports: Mapping[str, Report], by: Dimension | None) -> None:

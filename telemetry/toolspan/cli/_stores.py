@@ -1,0 +1,78 @@
+"""
+Stores as people name them: which file is meant, and how it is opened.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from toolspan.cli._messages import say
+from toolspan.errors import InputError, StoreError
+from toolspan.framing.source import display_name
+
+if TYPE_CHECKING:
+    from toolspan.config import Settings
+    from toolspan.store.duckdb import DuckDBStore
+
+STORE_VARIABLE: Final = "TOOLSPAN_STORE"
+#: In the folder where a command runs.
+DEFAULT_STORE: Final = "toolspan.duckdb"
+
+#: How long a command waits for others that use the file; `ingest` holds it for a second at a time.
+TIMEOUT_S: Final = 30.0
+
+#: `chdb:/dir` has one slash or three; of any other name only the two slashes tell an address from a file.
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://|(?:https?|clickhouse|chdb):", re.IGNORECASE)
+#: What the extra `duckdb` installs.
+_PACKAGES: Final = frozenset({"duckdb", "msgspec", "numpy", "pyarrow"})
+
+
+def store_path(name: str | None, *, environ: Mapping[str, str]) -> Path:
+    """
+    The file of the store *name*; where none is named, of that in `TOOLSPAN_STORE`, else `./toolspan.duckdb`.
+
+    Raises:
+        InputError: the name is none of a file.
+    """
+    if name is None:
+        name = environ.get(STORE_VARIABLE) or DEFAULT_STORE
+    if name in ("", "-"):
+        raise InputError(f"A store is a file: give its path, for example --store {DEFAULT_STORE}.")
+    if _ADDRESS.match(name):
+        # the one place that says which stores this build has
+        raise InputError(
+            f"No store {display_name(name)}: this build has stores in DuckDB files only, no collector and no"
+            f" ClickHouse yet; give the path of a file, for example --store {DEFAULT_STORE}."
+        )
+    return Path(name)
+
+
+def open_store(path: Path, *, purpose: str, settings: "Settings", tell: Callable[[str], None] = say) -> "DuckDBStore":
+    """
+    The store in the file *path*; others that wait for it are told its *purpose*, and *tell* is told of losses.
+
+    Raises:
+        StoreError: what it takes is not installed.
+    """
+    try:
+        from toolspan.store.duckdb import DuckDBStore
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in _PACKAGES:
+            raise
+        from toolspan.store.connecting import INSTALL
+
+        raise StoreError(INSTALL) from error
+    return DuckDBStore(path, purpose=purpose, settings=settings, timeout_s=TIMEOUT_S, tell=tell)
+
+
+def require_store(path: Path) -> None:
+    """
+    Passes where there is a file at *path*: what only changes a store must not make an empty one.
+
+    Raises:
+        StoreError: there is none.
+    """
+    if not os.path.lexists(path):
+        raise StoreError(f"{path} does not exist; toolspan ingest FILE --store {path} makes it.")
