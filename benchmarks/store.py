@@ -12,7 +12,7 @@ import gc
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from multiprocessing.connection import Connection
@@ -24,8 +24,10 @@ import duckdb
 from core import bare_loop
 from generate import requests
 
+from toolspan.cli._loading import collections_rare
+from toolspan.cli.ingest import Ingestion
 from toolspan.config import Settings
-from toolspan.pipeline import CHUNK_SPANS, make_decoder
+from toolspan.pipeline import make_decoder
 from toolspan.report_answers import ask_report
 from toolspan.store.duckdb import DuckDBStore
 from toolspan.store.statements import Bounds, run
@@ -50,36 +52,40 @@ def open_store(path: Path, *, lingers: bool = False) -> DuckDBStore:
     return DuckDBStore(path, purpose="a benchmark", settings=Settings(), tell=tell, lingers=lingers)
 
 
-def ingest(payloads: Sequence[bytes], path: Path) -> None:
+def ingest(source: Path, path: Path) -> None:
     """
-    What `toolspan ingest` does with payloads that were read.
+    What `toolspan ingest` does, once it is imported.
     """
-    decoder = make_decoder(Settings())
-    waiting = decoder.decode_protobuf(b"").spans
-    with closing(open_store(path, lingers=True)) as store:
+    with collections_rare(), closing(open_store(path, lingers=True)) as store:
+        ingestion = Ingestion(store, Settings())
+        ingestion.read([str(source)])
+        ingestion.finish()
+
+
+def write_payloads(payloads: Iterable[bytes], path: Path) -> Path:
+    """
+    A file of *payloads* as the Collector writes them.
+    """
+    with path.open("wb") as file:
         for payload in payloads:
-            waiting += decoder.decode_protobuf(payload).spans
-            if len(waiting) >= CHUNK_SPANS:
-                store.append(waiting)
-                waiting.clear()
-        store.append(waiting)
-        store.settle()
+            file.write(len(payload).to_bytes(4) + payload)
+    return path
 
 
 def measure_ingest(spans: int, folder: Path) -> None:
     payloads = list(requests(spans))
     count = bare_loop(payloads)
+    source = write_payloads(payloads, folder / "spans.pb")
     bare: list[float] = []
     ours: list[float] = []
     path = folder
-    gc.collect()
-    gc.disable()
     for round_ in range(3):
+        gc.disable()
         bare.append(timed(lambda: bare_loop(payloads)))
+        gc.enable()
         path = folder / f"ingest{round_}.duckdb"
-        ours.append(timed(partial(ingest, payloads, path)))
+        ours.append(timed(partial(ingest, source, path)))
         gc.collect()
-    gc.enable()
     for name, times in (("bare loop (baseline)", bare), ("ingest", ours)):
         print(f"{name:28} {statistics.median(times) / count * 1e6:7.2f} µs/span")
     ratio = statistics.median(before / after for before, after in zip(bare, ours, strict=True))
@@ -146,7 +152,7 @@ def multiply(path: Path, times: int) -> None:
 
 def measure_queries(calls: Sequence[int], folder: Path) -> None:
     seed = folder / "seed.duckdb"
-    ingest(list(requests(170_000)), seed)
+    ingest(write_payloads(requests(170_000), folder / "seed.pb"), seed)
     earlier: tuple[int, float] | None = None
     for wanted in calls:
         path = folder / f"calls{wanted}.duckdb"

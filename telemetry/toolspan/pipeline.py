@@ -15,9 +15,6 @@ from toolspan.otlp import Decoder, Observer
 from toolspan.recognise import Recogniser
 from toolspan.store import Store
 
-#: How many spans go to a store file at a time: few enough to be held twice, enough that its opening costs little.
-CHUNK_SPANS = 65_536
-
 
 @dataclass(slots=True)
 class Intake:

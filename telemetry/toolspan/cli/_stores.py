@@ -49,9 +49,12 @@ def store_path(name: str | None, *, environ: Mapping[str, str]) -> Path:
     return Path(name)
 
 
-def open_store(path: Path, *, purpose: str, settings: "Settings", tell: Callable[[str], None] = say) -> "DuckDBStore":
+def open_store(
+    path: Path, *, purpose: str, settings: "Settings", tell: Callable[[str], None] = say, lingers: bool = False
+) -> "DuckDBStore":
     """
-    The store in the file *path*; others that wait for it are told its *purpose*, and *tell* is told of losses.
+    The store in the file *path*; others that wait for it are told its *purpose*, and *tell* is told of losses. Who
+    *lingers* closes it in the end.
 
     Raises:
         StoreError: what it takes is not installed.
@@ -64,7 +67,7 @@ def open_store(path: Path, *, purpose: str, settings: "Settings", tell: Callable
         from toolspan.store.connecting import INSTALL
 
         raise StoreError(INSTALL) from error
-    return DuckDBStore(path, purpose=purpose, settings=settings, timeout_s=TIMEOUT_S, tell=tell)
+    return DuckDBStore(path, purpose=purpose, settings=settings, timeout_s=TIMEOUT_S, tell=tell, lingers=lingers)
 
 
 def require_store(path: Path) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -70,8 +70,11 @@ def ingest(files: tuple[str, ...], store: Path, config: str | None, output: str)
     which need not end: what comes is committed within seconds. A span that the store has changes nothing.
     """
     settings = load_settings(environ=os.environ, config_path=config)
-    run = Ingestion(open_store(store, purpose="toolspan ingest", settings=settings), settings)
-    with interruptible() as interruption, collections_rare():
+    # files are read without a pause; who waits for input does not keep others from the store
+    lingers = all(Path(file).is_file() for file in files)
+    opened = open_store(store, purpose="toolspan ingest", settings=settings, lingers=lingers)
+    run = Ingestion(opened, settings)
+    with interruptible() as interruption, collections_rare(), closing(opened):
         try:
             run.read(files)
             counts = run.finish()
