@@ -1,6 +1,6 @@
 """
-All cases and the whole corpus, cut into small requests and dealt to many runs of `ingest` at once, `report` beside them:
-the store says what the files say.
+All cases and the whole corpus, cut into small requests and dealt to many runs of `ingest` at once, `report` beside
+them: the store says what the files say.
 """
 
 import gzip
