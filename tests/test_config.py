@@ -61,6 +61,9 @@ class TestSettings:
             open_timeout = 60.5
             late = 3600
 
+            [store]
+            max_spans = 1000000
+
             [targets]
             retries_per_step = 0.5
             retries_p95 = 2
@@ -81,9 +84,9 @@ class TestSettings:
         """
         rules = (
             EvidenceRule(
-                Condition.MESSAGE, "slot (is )?taken", ErrorClass.BUSINESS_RULE, "book_*", "SLOT_TAKEN", None, 19
+                Condition.MESSAGE, "slot (is )?taken", ErrorClass.BUSINESS_RULE, "book_*", "SLOT_TAKEN", None, 22
             ),
-            EvidenceRule(Condition.ERROR_CODE, "BAD_DATE", ErrorClass.VALIDATION, "*", None, "date", 25),
+            EvidenceRule(Condition.ERROR_CODE, "BAD_DATE", ErrorClass.VALIDATION, "*", None, "date", 28),
         )
         expected = Settings(
             hash_key=KEY,
@@ -94,6 +97,7 @@ class TestSettings:
             grace_s=5,
             open_timeout_s=60.5,
             late_s=3600,
+            max_spans=1_000_000,
         )
 
         assert expected == load(text, tmp_path)

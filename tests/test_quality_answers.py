@@ -9,7 +9,7 @@ import pytest
 from tests.facts import MS, escalation, run, tool_span
 from tests.filled import filled_store
 from tests.quality_documents import clusters, codes_with_two_classes
-from tests.rows import call, failed, retry, rows, task, task_tool
+from tests.rows import call, failed, retry, rewrite, rows, task, task_tool
 from tests.stores import open_store
 from toolspan.quality import quality, quality_by, wilson
 from toolspan.quality_answers import (
@@ -138,17 +138,17 @@ def busy(name: str, place: int) -> Rows:
             calls[n] = failed(each, "fatal" if n % 6 else "transient", "BOTH")._replace(lint=1 + n % 4)
         elif n < place * 4:
             calls[n] = retry(each, of=100 * place + n - 1, verdict="wasted", presumed=n % 4 == 3)
+        elif n < place * 6:
+            calls[n] = rewrite(each, of=100 * place + n - 1, presumed=n % 4 == 1)
         else:
             calls[n] = each._replace(attempts=place, waited_ms=n, budget_exhausted=True)
-    calls.append(
-        failed(call(100 * place + 99, task=name, start=2000), "unclassified", "UNCLASSIFIED", evidence="status")
-    )
-    answers = [each.presumed for each in calls if each.follows is not None]
+    last = failed(call(100 * place + 99, task=name, start=2000), "unclassified", "UNCLASSIFIED", evidence="status")
+    retries = [each.presumed for each in calls if each.follow_up == "retry"]
     sums = task_tool(name)._replace(
-        retries=len(answers), presumed=sum(answers), streak=4 + place % 3, streak_code="BOTH", wasted=len(answers)
+        retries=len(retries), presumed=sum(retries), wasted=len(retries), streak=4 + place % 3, streak_code="BOTH"
     )
     ended = task(name)._replace(ended_ns=ENDS[place - 1] * MINUTE_NS, settled=name not in OPEN, unhandled=True)
-    return rows(calls, [ended], [sums])
+    return rows([*calls, last], [ended], [sums])
 
 
 @pytest.fixture(scope="module")

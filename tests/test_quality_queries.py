@@ -115,14 +115,14 @@ class TestClassAudit:
 @pytest.fixture(scope="module")
 def streaky() -> Connection:
     """
-    Equal streaks, a shorter one, none, and an open task.
+    Equal streaks of two tools and two groups, none, and an open task.
     """
     return store_of(
         task_tools=[
             task_tool("t1")._replace(streak=3, streak_code="B"),
             task_tool("t2")._replace(streak=3, streak_code="A"),
             task_tool("t3")._replace(streak=3, streak_code="A"),
-            task_tool("t1", "book")._replace(streak=1, streak_code="C"),
+            task_tool("t1", "book")._replace(streak=3, streak_code="A"),
             task_tool("t3", "book"),
             task_tool("open")._replace(streak=9, streak_code="A"),
         ]
@@ -134,13 +134,19 @@ class TestStreaks:
         """
         Among equals the first code, then the first task; that of an open task may yet grow.
         """
-        assert [("book", 1, "C", "t1"), ("search", 3, "A", "t2")] == told(streaks(streaky))
+        assert [("book", 3, "A", "t1"), ("search", 3, "A", "t2")] == told(streaks(streaky))
 
     def test_a_window_and_a_filter_choose_tasks(self, streaky: Connection) -> None:
         """
         What is left is the one of the third task.
         """
         assert [("search", 3, "A", "t3")] == told(streaks(streaky, since_ns=HALF, agent="planner"))
+
+    def test_each_group_has_its_own(self, streaky: Connection) -> None:
+        """
+        Equals in another group are not looked at.
+        """
+        assert ["t2", "t3"] == list(streaks(streaky, tool="search", by="agent")["task_id"])
 
 
 @pytest.mark.parametrize(
