@@ -2,6 +2,9 @@
 The store file: what is kept, when it settles, what comes too late, what is deleted.
 """
 
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import duckdb
@@ -76,6 +79,22 @@ class TestAppend:
         store.settle()
 
         assert sorted_rows(settled_rows([*apart, joining])) == sorted_rows(store.rows())
+
+    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+    @pytest.mark.parametrize("named", [trace_id(1).hex(), f"{trace_id(1).hex()}-{(1).to_bytes(8).hex()}"])
+    def test_a_span_that_names_the_id_of_a_trace_joins_it(
+        self, store: DuckDBStore, order: tuple[int, int], named: str
+    ) -> None:
+        """A task that nobody named has its trace's id, alone or with its run's; whichever comes first."""
+        whole = named == trace_id(1).hex()
+        first = [tool_span(1, 2, start=0), tool_span(1, 3, start=20)] if whole else a_trace(1)
+        parts = [first, [run(2, task_id=named), tool_span(2, 7, start=50)]]
+        for place in order:
+            store.append(parts[place])
+            store.settle()
+
+        assert sorted_rows(settled_rows([*parts[0], *parts[1]])) == sorted_rows(store.rows())
+        assert len(store.rows().calls) == len(first) + 1 - (not whole)
 
     def test_keeps_its_hash_key(self, path: Path, store: DuckDBStore) -> None:
         """Whoever opens the file hashes arguments alike."""
@@ -179,6 +198,21 @@ class TestLate:
 
         assert [] == store.load_groups([trace_id(1)])
         assert (0, 4, 0) == (result.new, result.duplicates, result.late)
+
+    def test_a_part_of_a_long_task_changes_nothing_when_it_comes_again(self, store: DuckDBStore, clock: Clock) -> None:
+        """Its calls are known by their own times, its task by all the time that it took."""
+        day = 24 * HOUR_NS
+        early = [tool_span(1, 2, start=0), tool_span(1, 3, start=20)]
+        late = [run(1)._replace(end_ns=3 * day), tool_span(1, 4, start=0)._replace(start_ns=3 * day, end_ns=3 * day)]
+        store.append([*early, *late])
+        store.settle()
+        clock.pass_s(25 * 3600)
+        store.settle_overdue()
+
+        result = store.append(early)
+
+        assert (0, 2) == (result.new, result.duplicates)
+        assert 3 == len(store.rows().calls)
 
     def test_a_new_trace_that_names_a_closed_task_is_late(self, store: DuckDBStore, clock: Clock) -> None:
         """Whether its spans are kept still or not: one task has one row."""
@@ -292,6 +326,95 @@ class TestSnapshot:
         assert ["there", "x.duckdb"] == sorted(
             each.name for each in tmp_path.iterdir() if each.suffix not in {".lock", ".turn"}
         )
+
+    def test_has_the_mode_of_the_store(self, path: Path, store: DuckDBStore) -> None:
+        """The hash key is in it; a file that was written anew has it, too."""
+        store.append([span for number in range(1, 3000) for span in a_trace(number)])
+        path.chmod(0o600)
+
+        store.snapshot(path.with_name("copy"))
+        store.prune(10**18)
+
+        assert [0o600, 0o600] == [each.stat().st_mode & 0o777 for each in (path, path.with_name("copy"))]
+
+    def test_takes_no_name_that_belongs_to_a_store(self, path: Path, store: DuckDBStore) -> None:
+        """The next to open that store would take it for its log."""
+        store.append(a_trace())
+
+        with pytest.raises(StoreError, match="beside a store"):
+            store.snapshot(path.with_name("x.duckdb.wal"))
+
+
+class TestLinks:
+    @pytest.mark.parametrize("is_there", [False, True])
+    def test_a_link_is_the_file_it_leads_to(self, tmp_path: Path, is_there: bool) -> None:
+        """Made, written, shrunk: the link stays a link, and there is one file."""
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real" / "x.duckdb")
+        if is_there:
+            open_store(tmp_path / "real" / "x.duckdb").append(a_trace(1))
+        linked = open_store(tmp_path / "link")
+
+        linked.append([span for number in range(2, 3000) for span in a_trace(number)])
+        linked.prune(10**18)
+        linked.append(a_trace(1))
+
+        assert (tmp_path / "link").is_symlink()
+        assert ["link", "real"] == sorted(each.name for each in tmp_path.iterdir())
+        assert 1 == len(open_store(tmp_path / "real" / "x.duckdb").rows().tasks)
+
+    def test_dots_mean_what_they_mean_to_the_system(self, tmp_path: Path) -> None:
+        """The folder above a linked folder is that of the folder it leads to."""
+        (tmp_path / "far" / "away").mkdir(parents=True)
+        (tmp_path / "near").symlink_to(tmp_path / "far" / "away")
+
+        open_store(tmp_path / "near" / ".." / "x.duckdb").append(a_trace())
+
+        assert 1 == len(open_store(tmp_path / "far" / "x.duckdb").rows().tasks)
+
+    @pytest.mark.parametrize("name", ["\udcff.duckdb", "a\0b"])
+    def test_a_name_that_duckdb_cannot_take_is_refused(self, tmp_path: Path, name: str) -> None:
+        """In one line, and nothing is left there."""
+        with pytest.raises(StoreError, match="UTF-8"):
+            open_store(tmp_path / name)
+
+        assert [] == list(tmp_path.iterdir())
+
+
+class TestThreadsAndForks:
+    def test_threads_may_share_a_store(self, store: DuckDBStore) -> None:
+        """One waits for the other."""
+        with ThreadPoolExecutor(4) as threads:
+            results = list(threads.map(store.append, map(a_trace, range(1, 13))))
+
+        assert [3] * 12 == [result.new for result in results]
+        assert 12 == len(store.rows().tasks)
+
+    def test_a_forked_child_leaves_an_open_file_alone(self, path: Path) -> None:
+        """It neither closes it at its exit nor writes to it."""
+        store = DuckDBStore(path, purpose="a test", settings=Settings(), tell=print, lingers=True)
+        store.append(a_trace(1))
+        context = multiprocessing.get_context("fork")
+        receiver, sender = context.Pipe(duplex=False)
+        child = context.Process(target=_append_in_child, args=(store, sender))
+        child.start()
+        said = receiver.recv()
+        child.join()
+
+        result = store.append(a_trace(2))
+        log = path.with_name("x.duckdb.wal").exists()
+        store.close()
+
+        assert "was open in process" in said
+        assert (3, True, 0) == (result.new, log, child.exitcode)
+        assert 2 == len(open_store(path).rows().tasks)
+
+
+def _append_in_child(store: DuckDBStore, sender: Connection) -> None:
+    try:
+        sender.send(str(store.append(a_trace(9))))
+    except StoreError as error:
+        sender.send(str(error))
 
 
 class TestSchema:

@@ -262,3 +262,11 @@ class TestRunsThatEndWaiting:
     def test_other_runs_are_none(self, attributes: dict[str, object]) -> None:
         """The words alone make no escalation."""
         assert reduce(view({**RUN, **attributes})).escalation is None
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63 - 1, 2**70, "99999999999"])
+def test_a_number_that_nobody_counts_to_is_no_count(number: object) -> None:
+    """Sums of such attempts and waits would fit no column; the call stays."""
+    call = call_of(view({**TOOL, "toolspan.call.attempts": number, "toolspan.call.waited_ms": number}))
+
+    assert (None, None) == (call.attempts, call.waited_ms)

@@ -219,6 +219,26 @@ class TestAPlaceThatIsNoStore:
         with duckdb.connect(str(path)) as connection:
             assert [("settings",)] == connection.execute("select table_name from duckdb_tables()").fetchall()
 
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "create table settings (name varchar, value integer); insert into settings values ('schema_version', 1)",
+            "create table settings (name varchar, value varchar);"
+            "insert into settings values ('schema_version', repeat('9', 5000))",
+            "create view v as select 1",
+            "create sequence s",
+            "create type t as enum ('a')",
+            "create schema other",
+        ],
+    )
+    def test_a_database_with_anything_in_it_is_somebody_s(self, tmp_path: Path, content: str) -> None:
+        """Whatever its tables are called, and where it has none."""
+        path = tmp_path / "mine.duckdb"
+        duckdb.connect(str(path)).execute(content).close()
+
+        with pytest.raises(StoreError, match="a DuckDB database of something else"):
+            open_store(path).append(traces(1))
+
     def test_an_empty_file_becomes_a_store(self, tmp_path: Path) -> None:
         """As `mktemp` makes one."""
         path = tmp_path / "x.duckdb"

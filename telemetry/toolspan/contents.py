@@ -14,6 +14,9 @@ _CALL_ID_HINT: Final = "tool_call_id"
 #: A model may invent an id; what is longer than this is none.
 MAX_ID_CHARS: Final = 256
 
+#: The largest signed 32-bit number: 25 days of milliseconds.
+MAX_COUNT: Final = 2**31 - 1
+
 
 def arguments_of(span: SpanView) -> object:
     """
@@ -66,14 +69,14 @@ def text_of(value: object) -> str:
 
 def count(value: object) -> int | None:
     """
-    *value* as a number of things, None where it is none.
+    *value* as a number of things, None where it is none, or more than anybody counts: sums of it would fit no column.
     """
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return value if value >= 0 else None
+        return value if 0 <= value <= MAX_COUNT else None
     if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) < 12:
-        return int(value)
+        return count(int(value))
     return None
 
 

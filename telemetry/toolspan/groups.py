@@ -1,12 +1,25 @@
 """
 The unit of derivation: a trace, or all traces that task ids join, directly or through one another.
 
-What a span of one group says never changes a row of another, so groups are loaded, derived and replaced apart.
+What a span of one group says never changes a row of another, so groups are loaded, derived and replaced apart. A task
+that nobody named has its trace's id, alone or with its run's: who gives such an id to a span joins it to that trace.
 """
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from toolspan.records import SpanFacts
+
+_DERIVED_ID: Final = re.compile("([0-9a-f]{32})(?:-[0-9a-f]{16})?")
+
+
+def traces_named_by(task_id: str, trace_id: bytes) -> tuple[bytes, ...]:
+    """
+    The traces that a span of *trace_id* joins by naming *task_id*: its own, and the one that the id is made of.
+    """
+    derived = _DERIVED_ID.fullmatch(task_id)
+    return (trace_id,) if derived is None else (trace_id, bytes.fromhex(derived[1]))
 
 
 def split_groups(spans: Iterable[SpanFacts]) -> list[list[SpanFacts]]:
@@ -25,7 +38,8 @@ def split_groups(spans: Iterable[SpanFacts]) -> list[list[SpanFacts]]:
         members.append(span)
         marks = span.marks
         if marks is not None and marks.task_id:
-            joined.join(marks.task_id, trace_id)
+            for named in traces_named_by(marks.task_id, trace_id):
+                joined.join(marks.task_id, named)
     if joined.is_empty():
         return [traces[trace_id] for trace_id in sorted(traces)]
     groups: dict[bytes, list[SpanFacts]] = {}

@@ -152,7 +152,7 @@ def failures_and_answers(calls: Sequence[Call]) -> Iterator[tuple[Call, Call | N
     """
     Each failure among *calls*, and the call that answers it where there is one.
     """
-    answers = {(call.task_id, call.follows): call for call in calls if call.follows is not None}
+    answers = {(call.task_id, call.tool, call.follows): call for call in calls if call.follows is not None}
     for call in calls:
         if call.outcome == "error":
-            yield call, answers.get((call.task_id, call.span_id))
+            yield call, answers.get((call.task_id, call.tool, call.span_id))

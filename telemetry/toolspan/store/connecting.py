@@ -3,12 +3,15 @@ A connection to a store file, or one line that says why there is none.
 """
 
 import re
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from toolspan.errors import StoreBusyError, StoreError
+from toolspan.store._forks import watch
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,8 +24,12 @@ _CHECKPOINT_AT: Final = "256MB"
 _LONGEST_DETAIL: Final = 300
 #: What DuckDB 1.2 to 2.0 say of bytes that are not what was written. A newer storage version is none of these.
 _DAMAGE: Final = re.compile(r"[Cc]orrupt|not a valid DuckDB|enough bytes|replaying WAL|Serialization Error")
-#: Also said where what reads and writes a store cannot be imported.
-INSTALL: Final = "A store file needs DuckDB, which is not installed: pip install 'toolspan[duckdb]'."
+#: Also said where what reads and writes a store cannot be imported. By the interpreter that runs, since another's pip
+#: installs elsewhere; where toolspan is installed, pip finds in it what the extra is, also when it came from a clone.
+INSTALL: Final = (
+    "A store file needs DuckDB, which is not installed;"
+    f" {quote(sys.executable or 'python3')} -m pip install 'toolspan[duckdb]' installs it."
+)
 
 
 class DamagedError(StoreError):
@@ -53,7 +60,9 @@ def connect(path: Path, *, is_read_only: bool) -> "DuckDBPyConnection":
 
         # Named as a DuckDB file and from the root: of `traces.jsonl` DuckDB would make a table in memory, `:memory:`
         # and `~x` it takes for something else.
-        return duckdb.connect(f"duckdb:{path.absolute()}", read_only=is_read_only, config=config)
+        connection = duckdb.connect(f"duckdb:{path.absolute()}", read_only=is_read_only, config=config)
+    watch(connection, path)
+    return connection
 
 
 @contextmanager
@@ -63,7 +72,7 @@ def explaining(path: Path) -> Generator[None]:
     """
     try:
         import duckdb
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise StoreError(INSTALL) from error
     try:
         yield

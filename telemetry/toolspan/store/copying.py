@@ -1,8 +1,12 @@
 """
-A store file as another file: consistent, compact, and there only when it is whole.
+A store file as another file: consistent, compact, with the same owner and mode, and there only when it is whole.
 """
 
 import os
+import secrets
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +15,10 @@ from toolspan.errors import StoreError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-
+#: Less is not worth writing the rest again.
 _WORTH_SHRINKING: Final = 0.25
+#: What belongs to a store of that name without its ending.
+_OURS: Final = frozenset({".wal", ".lock", ".turn"})
 
 
 def copy_store(source: Path, target: Path) -> None:
@@ -20,21 +26,19 @@ def copy_store(source: Path, target: Path) -> None:
     Copies the store *source*, whose lock the caller holds and which nobody in this process has open, to *target*.
 
     Raises:
-        StoreError: *target* is there already, or cannot be written.
+        StoreError: *target* is there already, has a name that belongs to another store, or cannot be written.
     """
+    if target.suffix in _OURS:
+        raise StoreError(f"{target} is a name for what lies beside a store; name another file.")
     if target.exists() or target.is_symlink():
         raise StoreError(f"{target} is there already; name another file, or remove it first.")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        _copy(source, partial)
-        _sync(partial)
-        # unlike a rename, a link never takes the place of a file that somebody made meanwhile
-        os.link(partial, target)
-        _sync(target.parent)
-    except OSError as error:
-        raise StoreError(f"Cannot write {target}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with _copied(source, target.parent) as copy:
+        try:
+            # unlike a rename, a link never takes the place of a file that somebody made meanwhile
+            os.link(copy, target)
+            _sync(target.parent)
+        except OSError as error:
+            raise StoreError(f"Cannot write {target}: {error.strerror or error}") from error
 
 
 def shrink(path: Path) -> None:
@@ -46,14 +50,24 @@ def shrink(path: Path) -> None:
     """
     if path.with_name(f"{path.name}.wal").exists() or _free_share(path) < _WORTH_SHRINKING:
         return
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        _copy(path, partial)
-        _sync(partial)
-        partial.replace(path)
+    with _copied(path, path.parent) as copy:
+        copy.replace(path)
         _sync(path.parent)
+
+
+@contextmanager
+def _copied(source: Path, folder: Path) -> Generator[Path]:
+    """
+    A copy of *source* in *folder*, under a name that nobody has; gone afterwards, if it was not renamed.
+    """
+    copy = folder / f".toolspan-{secrets.token_hex(8)}.partial"
+    try:
+        _copy(source, copy)
+        _sync(copy)
+        yield copy
     finally:
-        partial.unlink(missing_ok=True)
+        copy.unlink(missing_ok=True)
+        copy.with_name(f"{copy.name}.wal").unlink(missing_ok=True)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -64,10 +78,21 @@ def _copy(source: Path, target: Path) -> None:
         # names cannot be bound here; a quotation mark is doubled
         connection.execute(f"attach '{_quoted(source)}' as source (read_only)")
         connection.execute(f"attach '{_quoted(target)}' as target")
+        _give_owner_and_mode(source, target)
         connection.execute("copy from database source to target")
         connection.execute("detach target")
     finally:
         connection.close()
+
+
+def _give_owner_and_mode(source: Path, target: Path) -> None:
+    """
+    The hash key is in the file: whoever may not read the one may not read the other.
+    """
+    own = source.stat()
+    target.chmod(stat.S_IMODE(own.st_mode))
+    with suppress(PermissionError):  # only root may give a file away
+        os.chown(target, own.st_uid, own.st_gid)
 
 
 def _free_share(path: Path) -> float:
@@ -76,7 +101,7 @@ def _free_share(path: Path) -> float:
     """
     import duckdb
 
-    connection = duckdb.connect(f"duckdb:{path.absolute()}", read_only=True)
+    connection = duckdb.connect(f"duckdb:{path}", read_only=True)
     try:
         [(free, total)] = connection.execute("select free_blocks, total_blocks from pragma_database_size()").fetchall()
     finally:
@@ -85,7 +110,7 @@ def _free_share(path: Path) -> float:
 
 
 def _quoted(path: Path) -> str:
-    return f"duckdb:{path.absolute()}".replace("'", "''")
+    return f"duckdb:{path}".replace("'", "''")
 
 
 def _sync(path: Path) -> None:

@@ -5,17 +5,23 @@ For whoever shares the file with others: `ingest`, and services that write their
 write to one file every second; more of them send their spans to a collector.
 """
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from toolspan.config import Settings, new_hash_key
+from toolspan.errors import StoreError
+from toolspan.framing.source import display_name
 from toolspan.records import Rows, SpanFacts
 from toolspan.scope import EVERYTHING, Scope
 from toolspan.store import AppendResult, SettleResult, opening
+from toolspan.store._forks import keep_for_ever
 from toolspan.store.appending import Intent, append_spans
 from toolspan.store.connecting import explaining
 from toolspan.store.copying import copy_store, shrink
@@ -37,6 +43,26 @@ if TYPE_CHECKING:
 _SECOND_NS: Final = 10**9
 #: Writers hold a file for tens of milliseconds, `ingest` for a second at a time.
 DEFAULT_TIMEOUT_S: Final = 30.0
+
+# State of the process: a fork must find them all.
+_stores: WeakSet["DuckDBStore"] = WeakSet()
+
+
+def real_path(path: Path) -> Path:
+    """
+    *path* without links, as the system resolves them: DuckDB would take `a/../b` for `b`, whatever `a` is, and what
+    lies beside a store lies beside the file and not beside a link to it.
+
+    Raises:
+        StoreError: it is no path that DuckDB can open.
+    """
+    try:
+        real = os.path.realpath(path)
+        real.encode()
+    except ValueError as error:
+        name = display_name(str(path))
+        raise StoreError(f"{name} is no name for a store: it has to be UTF-8, without NUL; choose another.") from error
+    return Path(real)
 
 
 class DuckDBStore:
@@ -63,7 +89,7 @@ class DuckDBStore:
         lingers: bool = False,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._path = path
+        self._path = real_path(path)
         self._purpose = purpose
         self._settings = settings
         self._timeout_s = timeout_s
@@ -72,13 +98,15 @@ class DuckDBStore:
         self._kept: tuple[ExitStack, OpenFile] | None = None
         self._clock_ns = clock_ns
         self._writer = secrets.randbits(63)
+        self._guard = RLock()
+        _stores.add(self)
 
     def hash_key(self) -> bytes:
         """
         The key with which arguments are hashed: the file's own; a file that is not there is made.
         """
         with self.writing() as file:
-            return bytes.fromhex(settings_of(file.connection)["hash_key"])
+            return bytes.fromhex(str(settings_of(file.connection)["hash_key"]))
 
     def append(self, spans: Iterable[SpanFacts], /) -> AppendResult:
         """
@@ -118,7 +146,7 @@ class DuckDBStore:
         with self.transaction() as connection:
             result = prune_tasks(connection, before_ns=before_ns)
         self.close()
-        with self._locked(exclusive=True):
+        with self._locked(exclusive=True), explaining(self._path):
             shrink(self._path)
         return result
 
@@ -129,7 +157,7 @@ class DuckDBStore:
         with self.reading() as file:
             read_ledger(file.connection)  # refuses what is no store before anything is written
         with self._locked(exclusive=False), explaining(self._path):
-            copy_store(self._path, target)
+            copy_store(self._path, real_path(target.parent) / target.name)
 
     def settle_overdue(self) -> SettleResult:
         """
@@ -177,7 +205,8 @@ class DuckDBStore:
         """
         The file, to run queries on; nobody writes to it meanwhile.
         """
-        self.close()
+        with self._guard:
+            self.close()
         with (
             explaining(self._path),
             opening.reading(self._path, purpose=self._purpose, timeout_s=self._timeout_s, tell=self._tell) as file,
@@ -199,35 +228,43 @@ class DuckDBStore:
     @contextmanager
     def writing(self) -> Generator[OpenFile]:
         """
-        The file, to write to.
+        The file, to write to; one thread at a time.
         """
-        if self._kept is None:
-            stack = ExitStack()
-            stack.enter_context(explaining(self._path))
-            opened = opening.writing(
-                self._path, purpose=self._purpose, timeout_s=self._timeout_s, tell=self._tell, new_key=new_hash_key
-            )
-            with stack:
-                file = stack.enter_context(opened)
-                self._kept = stack.pop_all(), file
-        file = self._kept[1]
-        is_done = False
-        try:
-            with explaining(self._path):
+        with self._guard, explaining(self._path):
+            file = self._kept[1] if self._kept is not None else self._open()
+            is_done = False
+            try:
                 yield file
-            is_done = True
-        finally:
-            # what failed may have left a transaction open, which a close rolls back
-            if not (is_done and self._lingers) or file.lock.is_wanted():
-                self.close()
+                is_done = True
+            finally:
+                # what failed may have left a transaction open, which a close rolls back
+                if not (is_done and self._lingers) or file.lock.is_wanted():
+                    self.close()
+
+    def _open(self) -> OpenFile:
+        opened = opening.writing(
+            self._path, purpose=self._purpose, timeout_s=self._timeout_s, tell=self._tell, new_key=new_hash_key
+        )
+        with ExitStack() as stack:
+            file = stack.enter_context(opened)
+            self._kept = stack.pop_all(), file
+        return file
 
     def close(self) -> None:
         """
         Closes the file where it lingers; it opens again when it is needed.
         """
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept[0].close()
+        with self._guard:
+            kept, self._kept = self._kept, None
+            if kept is not None:
+                kept[0].close()
+
+    def abandon(self) -> None:
+        """
+        Forgets, in a forked child, what its parent has open.
+        """
+        keep_for_ever(self._kept)
+        self._kept, self._guard = None, RLock()
 
     def _intent(self) -> Intent:
         late_ns = round(self._settings.late_s * _SECOND_NS)
@@ -253,3 +290,11 @@ class DuckDBStore:
             now_ns - round(settings.grace_s * _SECOND_NS),
             now_ns - round(settings.open_timeout_s * _SECOND_NS),
         )
+
+
+def _abandon_inherited() -> None:
+    for store in list(_stores):
+        store.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_inherited)

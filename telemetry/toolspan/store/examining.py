@@ -65,7 +65,7 @@ def examine(connection: "DuckDBPyConnection") -> StoreFacts:
         connection, "examine_rows"
     )
     return StoreFacts(
-        schema=int(settings_of(connection)["schema_version"]),
+        schema=int(str(settings_of(connection)["schema_version"])),
         commits=read_ledger(connection).commits,
         intake=intake_of(connection),
         spans=int(spans),

@@ -4,6 +4,7 @@ Rows of `traces` and `task_traces`: what the store knows of each group beside it
 
 from collections.abc import Mapping, Sequence
 
+from toolspan.groups import traces_named_by
 from toolspan.records import SpanFacts, Task
 from toolspan.store.columns import Table, numbers, table_of, task_key, trace_columns
 
@@ -34,7 +35,9 @@ class GroupStates:
             self._groups.append(group)
             self._rows.append((is_ended, is_settled, revision, first_ns, last_ns, count))
         named = {(span.marks.task_id, span.trace_id) for span in spans if span.marks is not None and span.marks.task_id}
-        self.task_traces.extend((task_key(task_id), trace) for task_id, trace in named)
+        self.task_traces.extend(
+            {(task_key(task_id), joined) for task_id, trace in named for joined in traces_named_by(task_id, trace)}
+        )
 
     def table(self, *, arrived_ns: int, writer: int) -> Table:
         """

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolspan.groups import split_groups
+from toolspan.groups import split_groups, traces_named_by
 from toolspan.records import SpanFacts
 from toolspan.store.columns import decode_span, task_key, task_table, trace_bytes, trace_table
 from toolspan.store.statements import given, run
@@ -35,11 +35,14 @@ def named_task(span: SpanFacts) -> str:
 class Batch(NamedTuple):
     """
     Spans that came together: the traces they are of, the task ids that they name, their first start and last end.
+
+    *named* are the traces that the task ids are made of.
     """
 
     spans: Sequence[SpanFacts]
     traces: frozenset[bytes]
     tasks: frozenset[str]
+    named: frozenset[bytes]
     first_ns: int
     last_ns: int
 
@@ -50,14 +53,15 @@ def batch_of(spans: Sequence[SpanFacts]) -> Batch:
     """
     traces, _, _, starts, ends, _, _, marks, *_ = zip(*spans, strict=True)
     tasks = {said.task_id for said in marks if said is not None} - {""}
-    return Batch(spans, frozenset(traces), frozenset(tasks), min(starts), max(ends))
+    named = {trace for task_id in tasks for trace in traces_named_by(task_id, traces[0])}
+    return Batch(spans, frozenset(traces), frozenset(tasks), frozenset(named), min(starts), max(ends))
 
 
 def known_groups(connection: "DuckDBPyConnection", batch: Batch) -> list[Known]:
     """
     The kept groups to which a span of *batch* belongs, by its trace or by the task that it names.
     """
-    return _groups_of(connection, batch.traces, [task_key(task_id) for task_id in batch.tasks])
+    return _groups_of(connection, batch.traces | batch.named, [task_key(task_id) for task_id in batch.tasks])
 
 
 def traces_of(group: Sequence[SpanFacts]) -> dict[bytes, int]:

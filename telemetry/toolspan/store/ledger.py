@@ -35,7 +35,9 @@ def read_ledger(connection: "DuckDBPyConnection") -> Ledger:
     The ledger of an open file.
     """
     [(commits,)] = connection.execute("select commits from ledger").fetchall()
-    return Ledger(settings_of(connection)["store_id"], commits, {name: _count(connection, name) for name in COUNTED})
+    return Ledger(
+        str(settings_of(connection)["store_id"]), commits, {name: _count(connection, name) for name in COUNTED}
+    )
 
 
 def _count(connection: "DuckDBPyConnection", table: str) -> int:

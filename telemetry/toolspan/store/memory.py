@@ -7,6 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from toolspan.derive import derive
+from toolspan.groups import traces_named_by
 from toolspan.records import Rows, SpanFacts, extend
 from toolspan.scope import EVERYTHING, Scope, rows_in
 from toolspan.store import AppendResult, SettleResult
@@ -111,11 +112,12 @@ class MemoryStore:
             elif trace_id not in seen:
                 group = self._joined(trace_id)
                 seen |= group
-                yield frozenset(group)
+                yield frozenset(group & self._spans.keys())
 
     def _join(self, task_id: str, trace_id: bytes) -> None:
-        self._traces_of_task.setdefault(task_id, set()).add(trace_id)
-        self._tasks_of_trace.setdefault(trace_id, set()).add(task_id)
+        for named in traces_named_by(task_id, trace_id):
+            self._traces_of_task.setdefault(task_id, set()).add(named)
+            self._tasks_of_trace.setdefault(named, set()).add(task_id)
 
     def _joined(self, trace_id: bytes) -> set[bytes]:
         """

@@ -33,7 +33,11 @@ def connect_whole(path: Path, lock: FileLock, tell: Tell) -> "DuckDBPyConnection
     noted = from_note(lock.noted())
     if not path.exists() or not path.stat().st_size:
         _begin_anew(path, noted, tell)
-        return connect(path, is_read_only=False)
+        try:
+            return connect(path, is_read_only=False)
+        except StoreError:
+            remove_file(path)
+            raise
     try:
         connection, found = _look_into(path)
     except DamagedError as damage:
@@ -78,6 +82,13 @@ def _begin_anew(path: Path, noted: Ledger | None, tell: Tell) -> None:
         tell(f"{path} is gone or empty: it had {noted.commits:,} commits, {noted.rows.get('calls', 0):,} calls.")
         if _log_of(path).exists():
             _set_aside(path, keep=False)
+    remove_file(path)
+
+
+def remove_file(path: Path) -> None:
+    """
+    Removes the file and its log; nobody has it open.
+    """
     path.unlink(missing_ok=True)
     _log_of(path).unlink(missing_ok=True)
 

@@ -10,18 +10,24 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolspan.errors import StoreError
-from toolspan.store.connecting import connect
+from toolspan.store._forks import refuse_inherited
+from toolspan.store.connecting import connect, explaining
 from toolspan.store.filesystems import refuse_network
 from toolspan.store.ledger import find_loss, from_note, read_ledger, to_note
 from toolspan.store.lock import FileLock, locked
-from toolspan.store.mending import Tell, connect_whole
+from toolspan.store.mending import Tell, connect_whole, remove_file
 from toolspan.store.schema import create, migrate, refuse_newer, version_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+#: How DuckDB's files begin, after a checksum of eight bytes.
+_MAGIC: Final = b"DUCK"
+_MAGIC_AT: Final = 8
 
 
 @dataclass(slots=True)
@@ -53,6 +59,7 @@ def reading(path: Path, *, purpose: str, timeout_s: float, tell: Tell) -> Genera
     _refuse_place(path)
     if not path.exists():
         raise StoreError(f"{path} does not exist; toolspan ingest FILE --store {path} makes it.")
+    _refuse_foreign(path)
     with locked(path, exclusive=False, purpose=purpose, timeout_s=timeout_s) as lock:
         connection = connect(path, is_read_only=True)
         try:
@@ -80,12 +87,13 @@ def writing(
         StoreBusyError: others use it for longer than *timeout_s*.
     """
     _refuse_place(path)
+    _refuse_foreign(path)
     with locked(path, exclusive=True, purpose=purpose, url=url, timeout_s=timeout_s) as lock:
         connection = connect_whole(path, lock, tell)
         try:
             version = version_of(connection, name=str(path))
             if version is None:
-                create(connection, hash_key=new_key())
+                _create(path, connection, new_key())
             else:
                 refuse_newer(version, name=str(path))
                 for passed in migrate(connection, version):
@@ -95,7 +103,41 @@ def writing(
             connection.close()
 
 
+def _create(path: Path, connection: "DuckDBPyConnection", hash_key: bytes) -> None:
+    """
+    Makes the tables in an empty file; a file that cannot hold them is not left behind.
+    """
+    try:
+        with explaining(path):
+            create(connection, hash_key=hash_key)
+    except StoreError:
+        connection.close()
+        remove_file(path)
+        raise
+
+
 def _refuse_place(path: Path) -> None:
+    refuse_inherited(path)
     if path.is_dir():
         raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'toolspan.duckdb'}.")
     refuse_network(path)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """
+    Raises where *path* was never a store, before lock files are left beside it.
+
+    What has a lock file was a store, and may be damaged: that is for who holds its lock. It is not looked at here also
+    because nobody in this process has anything open that has no lock file: to close a file gives up the locks that the
+    process has on it, DuckDB's too.
+    """
+    real = path.resolve()
+    if real.with_name(f"{real.name}.lock").exists() or not real.is_file():
+        return
+    try:
+        with real.open("rb") as file:
+            head = file.read(_MAGIC_AT + len(_MAGIC))
+    except OSError:
+        return  # who opens it says why it cannot be read
+    if head and not head.endswith(_MAGIC):
+        raise StoreError(f"{path} is no store; give OTLP files without --store.")

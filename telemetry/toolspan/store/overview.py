@@ -47,6 +47,14 @@ def known_names(connection: "DuckDBPyConnection") -> KnownNames:
     return KnownNames(int(calls), frozenset(str(tool) for (tool,) in tools), *map(frozenset, dimensions))
 
 
+def count_open(connection: "DuckDBPyConnection") -> int:
+    """
+    How many tasks are not settled.
+    """
+    [(tasks,)] = connection.execute("select count(*) from tasks where not settled").fetchall()
+    return int(tasks)
+
+
 def has_task(connection: "DuckDBPyConnection", task_id: str) -> bool:
     """
     Whether the store has the task *task_id*.

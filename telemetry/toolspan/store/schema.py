@@ -21,6 +21,18 @@ SCHEMA_VERSION: Final = 1
 MIGRATIONS: Final[Mapping[int, str]] = {}
 
 
+#: Whether there is anything that is not DuckDB's own.
+_ANYTHING: Final = """
+select 1 from duckdb_tables() where not internal
+union all select 1 from duckdb_views() where not internal
+union all select 1 from duckdb_sequences()
+union all select 1 from duckdb_types() where not internal
+union all select 1 from duckdb_schemas() where not internal
+limit 1
+"""
+_MOST_DIGITS: Final = 9
+
+
 def create(connection: "DuckDBPyConnection", *, hash_key: bytes) -> None:
     """
     Makes the tables in an empty file, all or none, and keeps *hash_key* in it.
@@ -44,23 +56,24 @@ def version_of(connection: "DuckDBPyConnection", *, name: str) -> int | None:
     """
     from duckdb import BinderException, CatalogException
 
+    version: object = ""
+    # the common case is asked for directly: listing what there is takes 8 ms
     try:
-        # the common case is asked for directly: listing the tables takes 8 ms
         version = settings_of(connection).get("schema_version", "")
     except (BinderException, CatalogException):
-        if not connection.execute("from duckdb_tables() limit 1").fetchall():
+        if not connection.execute(_ANYTHING).fetchall():
             return None
-        version = ""
-    if not version.isdecimal():
+    if not isinstance(version, str) or not version.isdecimal() or len(version) > _MOST_DIGITS:
         raise StoreError(f"{name} is a DuckDB database of something else; name another file for the store.")
     return int(version)
 
 
-def settings_of(connection: "DuckDBPyConnection") -> dict[str, str]:
+def settings_of(connection: "DuckDBPyConnection") -> dict[str, object]:
     """
     What the file says of itself, by name.
     """
-    return dict(connection.execute("select name, value from settings").fetchall())
+    rows = connection.execute("select name, value from settings").fetchall()
+    return {str(name): value for name, value in rows}
 
 
 def refuse_newer(version: int, *, name: str) -> None:
@@ -69,9 +82,7 @@ def refuse_newer(version: int, *, name: str) -> None:
         StoreError: *version* is one that only a later toolspan knows.
     """
     if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{name} has schema {version}, this toolspan knows {SCHEMA_VERSION}; upgrade it: pip install -U toolspan."
-        )
+        raise StoreError(f"{name} has schema {version}, this toolspan knows {SCHEMA_VERSION}; upgrade it.")
 
 
 def migrate(connection: "DuckDBPyConnection", version: int, *, migrations: Mapping[int, str] = MIGRATIONS) -> list[int]:

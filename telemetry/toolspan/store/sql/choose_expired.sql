@@ -6,6 +6,6 @@ with ranked as (
       as spans_so_far
   from traces
 )
-select trace_hi, trace_lo, arrived_ns
+select trace_hi, trace_lo
 from ranked
 where settled and (arrived_ns < $closed_ns or spans_so_far > $most_spans);

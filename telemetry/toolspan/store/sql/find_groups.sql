@@ -1,9 +1,14 @@
--- The kept groups that have one of the asked traces, or a trace that names one of the asked tasks, trace by trace. Kept
--- groups are whole, so one step is enough.
-with named as (
+-- The kept groups that have one of the asked traces, or one that shares a task id with them, trace by trace. Kept groups
+-- are whole, so one step is enough.
+with named_tasks as (
+  select task from asked_tasks
+  union
+  select task from task_traces semi join asked_traces using (trace_hi, trace_lo)
+),
+named as (
   select trace_hi, trace_lo from asked_traces
   union
-  select trace_hi, trace_lo from task_traces semi join asked_tasks using (task)
+  select trace_hi, trace_lo from task_traces semi join named_tasks using (task)
 ),
 asked as (
   select distinct group_hi, group_lo from traces semi join named using (trace_hi, trace_lo)

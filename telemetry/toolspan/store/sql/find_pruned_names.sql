@@ -2,4 +2,4 @@
 select task
 from tasks
 semi join asked_tasks using (task)
-anti join task_traces using (task);
+anti join traces using (trace_hi, trace_lo);

@@ -2,9 +2,9 @@
 select trace_hi, trace_lo, span_id
 from calls
 semi join asked_traces using (trace_hi, trace_lo)
-where task_ended_ns between $first_ns and $last_ns
+where started_ns between $first_ns and $last_ns
 union all
 select trace_hi, trace_lo, span_id
 from escalations
 semi join asked_traces using (trace_hi, trace_lo)
-where task_ended_ns between $first_ns and $last_ns;
+where at_ns between $first_ns and $last_ns;
