@@ -223,8 +223,7 @@ class TestAPlaceThatIsNoStore:
         "content",
         [
             "create table settings (name varchar, value integer); insert into settings values ('schema_version', 1)",
-            "create table settings (name varchar, value varchar);"
-            "insert into settings values ('schema_version', repeat('9', 5000))",
+            "create table settings as select 'schema_version' as name, repeat('9', 5000) as value",
             "create view v as select 1",
             "create sequence s",
             "create type t as enum ('a')",
