@@ -302,6 +302,16 @@ class TestUnhandled:
             ("t1", "do t1", "book", "transient", "TIMEOUT", 60 * MS),
         ] == told(unhandled_failures(unhandled))
 
+    def test_of_calls_that_ended_together_the_one_that_began_last_counts(self) -> None:
+        """
+        And of these the one with the largest span id.
+        """
+        codes = {4: ("EARLY", 10), 1: ("SMALL", 20), 3: ("LAST", 20), 2: ("MIDDLE", 20)}
+        calls = [failed(call(n, start=at, end=90), "fatal", code) for n, (code, at) in codes.items()]
+        store = store_of(calls, tasks=[task("t1")._replace(unhandled=True)])
+
+        assert ["LAST"] == list(unhandled_failures(store)["code"])
+
     def test_a_tool_chooses_among_last_calls(self, unhandled: Connection) -> None:
         """
         The other tool failed in that task, too, but not last.
@@ -318,7 +328,7 @@ class TestUnhandled:
 
     def test_a_group_of_open_tasks_only_is_there(self) -> None:
         """
-        With nothing to share.
+        With nothing to share; no window with an end holds them.
         """
         store = store_of(tasks=[task("open")._replace(settled=False), task("t1", "unresolved", agent="booker")])
 
@@ -328,6 +338,7 @@ class TestUnhandled:
             found.drop(columns="unhandled_share").itertuples(index=False, name=None)
         )
         assert [True, True] == list(found["unhandled_share"].isna())
+        assert ["booker"] == list(unhandled_tasks(store, by="agent", until_ns=4 * HOUR * MS)["group_value"])
 
 
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.__name__)
