@@ -42,9 +42,9 @@ class DamagedError(StoreError):
         self.detail = detail
 
 
-def connect(path: Path, *, is_read_only: bool) -> "DuckDBPyConnection":
+def connect(path: Path, *, is_read_only: bool, threads: int | None = None) -> "DuckDBPyConnection":
     """
-    Opens the file *path*, whose lock the caller holds.
+    Opens the file *path*, whose lock the caller holds; DuckDB works with as many *threads*, else with one per core.
 
     Raises:
         DamagedError: its bytes are not what was written.
@@ -55,6 +55,8 @@ def connect(path: Path, *, is_read_only: bool) -> "DuckDBPyConnection":
         "wal_autocheckpoint": _CHECKPOINT_AT,
         "autoinstall_known_extensions": "false",
     }
+    if threads is not None:
+        config["threads"] = threads
     with explaining(path):
         import duckdb
 

@@ -35,7 +35,7 @@ from toolspan.store.pruning import PruneResult, prune_spans, prune_tasks
 from toolspan.store.reading import read_rows
 from toolspan.store.schema import settings_of
 from toolspan.store.settling import Due, count_overdue, count_touched, settle
-from toolspan.store.totals import sum_up
+from toolspan.store.totals import is_time_to_sum_up, sum_up
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -243,7 +243,13 @@ class DuckDBStore:
 
     def _open(self) -> OpenFile:
         opened = opening.writing(
-            self._path, purpose=self._purpose, timeout_s=self._timeout_s, tell=self._tell, new_key=new_hash_key
+            self._path,
+            purpose=self._purpose,
+            timeout_s=self._timeout_s,
+            tell=self._tell,
+            new_key=new_hash_key,
+            # for a small batch, to start and stop more threads takes a fifth of the time
+            threads=None if self._lingers else 1,
         )
         with ExitStack() as stack:
             file = stack.enter_context(opened)
@@ -275,7 +281,8 @@ class DuckDBStore:
         Settles what is *due*, and does what keeps the file small.
         """
         result = settle(connection, due)
-        sum_up(connection)
+        if result.groups and is_time_to_sum_up(connection):
+            sum_up(connection)
         closed_ns = self._clock_ns() - round(self._settings.late_s * _SECOND_NS)
         prune_spans(connection, closed_ns=closed_ns, most_spans=self._settings.max_spans)
         return result

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 
-def connect_whole(path: Path, lock: FileLock, tell: Tell) -> "DuckDBPyConnection":
+def connect_whole(path: Path, lock: FileLock, tell: Tell, *, threads: int | None = None) -> "DuckDBPyConnection":
     """
     Opens the file *path* for writing, once a copy is set aside of one that has lost something.
 
@@ -34,18 +34,18 @@ def connect_whole(path: Path, lock: FileLock, tell: Tell) -> "DuckDBPyConnection
     if not path.exists() or not path.stat().st_size:
         _begin_anew(path, noted, tell)
         try:
-            return connect(path, is_read_only=False)
+            return connect(path, is_read_only=False, threads=threads)
         except StoreError:
             remove_file(path)
             raise
     try:
-        connection, found = _look_into(path)
+        connection, found = _look_into(path, threads)
     except DamagedError as damage:
         if noted is None:
             # never a store of ours: somebody's file, which is not ours to move
             raise
         _salvage(path, damage, tell)
-        return connect_whole(path, lock, tell)
+        return connect_whole(path, lock, tell, threads=threads)
     loss = "" if found is None else find_loss(found, noted)
     if not loss and not _has_log(path):
         return connection
@@ -54,14 +54,14 @@ def connect_whole(path: Path, lock: FileLock, tell: Tell) -> "DuckDBPyConnection
         aside = _set_aside(path, keep=True)
         tell(f"{path} has lost {loss}; a copy as it was found is {aside}. Ingest again what was lost.")
         lock.note(to_note(found))
-    return connect(path, is_read_only=False)
+    return connect(path, is_read_only=False, threads=threads)
 
 
-def _look_into(path: Path) -> tuple["DuckDBPyConnection", Ledger | None]:
+def _look_into(path: Path, threads: int | None = None) -> tuple["DuckDBPyConnection", Ledger | None]:
     """
     The open file and its ledger, None of one without tables.
     """
-    connection = connect(path, is_read_only=_has_log(path))
+    connection = connect(path, is_read_only=_has_log(path), threads=threads)
     try:
         with explaining(path):
             version = version_of(connection, name=str(path))

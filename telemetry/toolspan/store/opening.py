@@ -77,7 +77,14 @@ def reading(path: Path, *, purpose: str, timeout_s: float, tell: Tell) -> Genera
 
 @contextmanager
 def writing(
-    path: Path, *, purpose: str, timeout_s: float, tell: Tell, new_key: Callable[[], bytes], url: str = ""
+    path: Path,
+    *,
+    purpose: str,
+    timeout_s: float,
+    tell: Tell,
+    new_key: Callable[[], bytes],
+    url: str = "",
+    threads: int | None = None,
 ) -> Generator[OpenFile]:
     """
     The file *path*, to write to; made with the hash key *new_key* where there is none.
@@ -89,7 +96,7 @@ def writing(
     _refuse_place(path)
     _refuse_foreign(path)
     with locked(path, exclusive=True, purpose=purpose, url=url, timeout_s=timeout_s) as lock:
-        connection = connect_whole(path, lock, tell)
+        connection = connect_whole(path, lock, tell, threads=threads)
         try:
             version = version_of(connection, name=str(path))
             if version is None:

@@ -32,6 +32,18 @@ def add_totals(connection: "DuckDBPyConnection", bounds: Bounds, *, sign: int) -
         run(connection, f"add_{table}", **bounds._asdict(), sign=sign)
 
 
+#: Looking for hours with many rows takes as long as the rest of a small append, and a commit adds some dozens.
+_COMMITS_BETWEEN: Final = 64
+
+
+def is_time_to_sum_up(connection: "DuckDBPyConnection") -> bool:
+    """
+    Whether enough was committed since rows were last looked through.
+    """
+    [(commits,)] = connection.execute("select commits from ledger").fetchall()
+    return bool(commits % _COMMITS_BETWEEN == 0)
+
+
 def sum_up(connection: "DuckDBPyConnection", *, most_spare_rows: int = MOST_SPARE_ROWS) -> None:
     """
     Makes one row of all rows with one key in the hours that have more than *most_spare_rows* too many; a key that comes
