@@ -63,9 +63,46 @@ class TestJsonl:
 
     def test_no_call_prints_nothing(self, toolspan: Cli, tmp_path: Path) -> None:
         """
-        A program that reads lines gets none.
+        A program that reads lines gets none, and a person why.
         """
-        assert (0, "", "") == toolspan("calls", write(tmp_path / "s.jsonl", [build.run_span(1)]))
+        said = (
+            "toolspan: No tool calls found; toolspan doctor FILE says which spans are there and why none is a call.\n"
+        )
+
+        assert (0, "", said) == toolspan("calls", write(tmp_path / "s.jsonl", [build.run_span(1)]))
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--tool", "boook"), "No call of the tool 'boook'; did you mean 'book'?"),
+            (("--agent", "trip_dek"), "No task of the agent 'trip_dek'; did you mean 'trip_desk'?"),
+            (
+                ("--since", "2030-01-01"),
+                "No tool calls in this window and with these filters; without them there are 4.",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("calls",),
+            ("calls", "--format", "csv"),
+            ("report", "--format", "json"),
+            ("report", "--format", "csv"),
+            ("quality", "--format", "json"),
+            ("quality", "--format", "csv"),
+        ],
+    )
+    def test_what_leaves_nothing_is_said_beside_what_programs_read(
+        self, toolspan: Cli, tmp_path: Path, command: tuple[str, ...], options: tuple[str, ...], said: str
+    ) -> None:
+        """
+        As the table says it: an empty answer alone would not tell a misspelt name from a quiet day.
+        """
+        result = toolspan(*command, scene(tmp_path), *options)
+
+        assert (0, f"toolspan: {said}\n") == (result.status, result.err)
+        assert said not in result.out
 
 
 class TestSelection:

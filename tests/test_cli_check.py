@@ -216,8 +216,74 @@ class TestCommand:
         """
         result = toolspan("check", scene(folder), "--tool", "boook")
 
-        assert (0, "toolspan: No call of the tool 'boook'; did you mean 'book'?\n") == (result.status, result.err)
+        said = "toolspan: No call of the tool 'boook'; did you mean 'book'?\n"
+        assert (0, said) == (result.status, result.err)
         assert "Nothing is judged: no number rests on 20 cases.\n" == result.out
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            (("--tool", "boook"), "No call of the tool 'boook'; did you mean 'book'?"),
+            (("--agent", "trip_dek"), "No task of the agent 'trip_dek'; did you mean 'trip_desk'?"),
+            (("--service", "x"), "No task of the service 'x'; there are 'travel-agent'."),
+            (("--environment", "x"), "No task of the environment 'x'; there are ''."),
+            (
+                ("--since", "2030-01-01"),
+                "No tool calls in this window and with these filters; without them there are 4.",
+            ),
+        ],
+    )
+    def test_never_passes_for_kept_where_nothing_is_judged(
+        self, toolspan: Cli, folder: Path, options: tuple[str, ...], why: str
+    ) -> None:
+        """
+        The exit code stays, but it is said why, to people and to programs; who demands cases gets exit 1.
+        """
+        given: list[str] = ["check", str(scene(folder)), *options, "--format", "json"]
+
+        lenient, strict = toolspan(*given), toolspan(*given, "--require-cases")
+
+        assert [(0, f"toolspan: {why}\n"), (1, f"toolspan: {why}\n")] == [
+            (each.status, each.err) for each in (lenient, strict)
+        ]
+        assert [(0, True, why), (0, False, why)] == [
+            (found["judged"], found["kept"], found["nothing"]) for found in map(json.loads, (lenient.out, strict.out))
+        ]
+
+    def test_says_in_the_document_that_cases_are_too_few(self, toolspan: Cli, folder: Path) -> None:
+        """
+        Nothing is wrong with what was asked, so nobody is told twice.
+        """
+        result = toolspan("check", scene(folder), "--format", "json")
+
+        document = json.loads(result.out)
+        assert (0, "") == (result.status, result.err)
+        assert (0, True, "No number rests on 20 cases.") == (document["judged"], document["kept"], document["nothing"])
+
+    def test_of_an_empty_store_can_fail(self, toolspan: Cli, folder: Path) -> None:
+        """
+        A pipeline that lost its spans must not stay green; the line is like that of a broken target.
+        """
+        (folder / "empty.jsonl").write_bytes(b"")
+        toolspan("ingest", "empty.jsonl")
+
+        result = toolspan("check", "--require-cases")
+
+        assert (1, "! nothing is judged: no number rests on 20 cases, and --require-cases demands one.\n") == (
+            result.status,
+            result.out,
+        )
+        assert "toolspan: No tool calls found; toolspan doctor --store " in result.err
+
+    def test_that_demands_cases_passes_with_one(self, toolspan: Cli) -> None:
+        """
+        One judged number is enough.
+        """
+        result = toolspan("check", EXAMPLE, "--tool", "get_invoice", "--require-cases", "--format", "json")
+
+        document = json.loads(result.out)
+        assert (0, "", True, None) == (result.status, result.err, document["kept"], document["nothing"])
+        assert document["judged"] == sum(each["verdict"] != "unjudged" for each in document["numbers"]) > 0
 
     @pytest.mark.parametrize(
         ("option", "value", "says"),

@@ -72,6 +72,7 @@ class TestHealthy:
         assert {
             "path": "toolspan.duckdb",
             "exists": True,
+            "is_last_arrival_exact": True,
             "schema": 1,
             "commits": 3,
             "intake": {"received": 537},
@@ -148,6 +149,91 @@ class TestNothing:
 
         assert (title, "blocks") == (only(found, "filtered")["title"], severities(found)["filtered"])
         assert only(found, "filtered")["seen"].startswith(seen)
+
+
+class TestPruned:
+    """
+    What is not there any more is told from what never was.
+    """
+
+    def test_tasks_are_not_taken_for_spans_that_are_no_calls(self, toolspan: Cli, folder: Path) -> None:
+        """
+        The file holds nothing, and still says that something came; when is known to the hour.
+        """
+        toolspan("ingest", scene(folder))
+        toolspan("prune", "--before", "1d")
+
+        found = document(toolspan)
+        text = " ".join(toolspan("doctor").out.split())
+
+        gone = only(found, "pruned")
+        assert ("No tool call is left of what came", "5 spans came; 0 tasks and 0 spans are left.") == (
+            gone["title"],
+            gone["seen"],
+        )
+        assert "toolspan prune deleted" in gone["why"]
+        assert "no_calls" not in severities(found)
+        assert not found["store"]["is_last_arrival_exact"]
+        assert "T" in found["store"]["last_arrival"]
+        assert found["store"]["last_arrival"][13:] == ":00:00.000000000Z"
+        assert "the last span came in the hour of 20" in text
+
+    def test_what_is_left_without_calls_proves_nothing(self, toolspan: Cli, folder: Path) -> None:
+        """
+        A task with calls was deleted, one without is kept.
+        """
+        toolspan("ingest", scene(folder))
+        toolspan("prune", "--before", "1d")
+        late = build.run_span(9, trace_id="0a" * 16, start_ms=10**11, end_ms=10**11 + 5)
+        toolspan("ingest", write(folder / "late.jsonl", [late]))
+
+        found = document(toolspan)
+
+        assert "6 spans came; 1 task and 1 span are left." == only(found, "pruned")["seen"]
+
+    def test_repeats_are_not_missed(self, toolspan: Cli, folder: Path) -> None:
+        """
+        They came and are not kept, and nothing was deleted.
+        """
+        file = write(folder / "s.jsonl", [build.run_span(1)])
+        toolspan("ingest", file)
+        toolspan("ingest", file)
+
+        found = document(toolspan)
+
+        assert "Spans came, and none is a tool call" == only(found, "no_calls")["title"]
+        assert "pruned" not in severities(found)
+
+    def test_of_what_is_not_there_nothing_is_said(self, toolspan: Cli, folder: Path) -> None:
+        """
+        No last span in 1970, no shares of nothing, no clocks of no spans.
+        """
+        (folder / "empty.jsonl").write_bytes(b"")
+        toolspan("ingest", "empty.jsonl")
+
+        text = " ".join(toolspan("doctor").out.split())
+
+        checked = text.partition("checked ")[2]
+        assert checked.startswith("schema 1, ")
+        assert not [word for word in ("1970", "clocks", "repeats", "last span", "of 0 ") if word in checked]
+        assert checked.endswith("A store does not know of sampling, results and frameworks: toolspan doctor FILE does.")
+        assert (None, False) == tuple(
+            document(toolspan)["store"][name] for name in ("last_arrival", "is_last_arrival_exact")
+        )
+
+    def test_spans_that_went_leave_the_hour(self, toolspan: Cli, folder: Path) -> None:
+        """
+        Of spans that were pruned with their groups the tasks stay; when the last came, nobody knows to the second.
+        """
+        (folder / "few.toml").write_text("[store]\nmax_spans = 1\n")
+        toolspan("ingest", scene(folder), "--config", "few.toml")
+
+        found = document(toolspan)
+        text = " ".join(toolspan("doctor").out.split())
+
+        assert (False, 0) == (found["store"]["is_last_arrival_exact"], found["spans"])
+        assert "in the hour of" in text
+        assert "clocks" not in text
 
 
 class TestWeak:

@@ -170,7 +170,8 @@ class TestStore:
 
         assert "toolspan: 3 tasks of earlier runs waited to be settled, and were.\n" == result.err
         assert "1 task with 4 calls; toolspan report shows them." == result.out.splitlines()[1]
-        assert (4, 0) == facts_of(folder / "toolspan.duckdb")[6:8]
+        facts = facts_of(folder / "toolspan.duckdb")
+        assert (4, 0) == (facts.tasks, facts.open_tasks)
 
     def test_that_others_hold_is_one_line(self, toolspan: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """
@@ -201,6 +202,28 @@ class TestNothingReadable:
         assert "is text, but no OTLP" in said
         assert "toolspan: Nothing was read as OTLP traces; toolspan doctor FILE says what to change." == way_out
 
+    @pytest.mark.parametrize(
+        "content", [b"hello\n", b"\x00" * 8 + b"DUCK" + b"\x00" * 4096, b"\x0a\x7fx", b'{"a": 1}\n']
+    )
+    def test_leaves_no_store_behind(self, toolspan: Cli, folder: Path, content: bytes) -> None:
+        """
+        Nor anything beside one: what comes next is no store with nothing in it.
+        """
+        (folder / "given").write_bytes(content)
+
+        assert 2 == toolspan("ingest", "given").status
+        assert ["given"] == [file.name for file in folder.iterdir()]
+
+    def test_leaves_a_store_as_it_was(self, toolspan: Cli, folder: Path) -> None:
+        """
+        What an earlier run kept is there.
+        """
+        toolspan("ingest", scene(folder))
+        (folder / "given").write_bytes(b"hello\n")
+
+        assert 2 == toolspan("ingest", "given").status
+        assert 5 == facts_of(folder / "toolspan.duckdb").spans
+
     def test_is_no_error_where_nothing_is(self, toolspan: Cli, folder: Path) -> None:
         """
         A quiet night writes an empty file.
@@ -208,6 +231,20 @@ class TestNothingReadable:
         (folder / "empty.jsonl").write_bytes(b"")
 
         assert (0, "0 spans read into toolspan.duckdb.\n", "") == toolspan("ingest", "empty.jsonl")
+        assert 0 == facts_of(folder / "toolspan.duckdb").spans
+
+    def test_yet_makes_no_store_while_input_goes_on(self, folder: Path) -> None:
+        """
+        It is made for the first spans that come.
+        """
+        path = folder / "toolspan.duckdb"
+        now = [0.0]
+        waiting = Ingestion(open_store(path), Settings(), is_new=True, clock=lambda: now[0])
+        now[0] = 60.0
+
+        waiting.on_idle()
+
+        assert not path.exists()
 
     def test_a_file_that_is_missing_is_refused_before_anything_is_read(self, toolspan: Cli, folder: Path) -> None:
         """
@@ -269,7 +306,10 @@ class TestEnding:
 
         result = toolspan("ingest", "-")
 
-        said = "toolspan: Interrupted. 5 spans of this input are kept in toolspan.duckdb.\n"
+        said = (
+            "toolspan: Interrupted. 5 spans of this input are kept in toolspan.duckdb."
+            " 1 task stays open until the next ingest.\n"
+        )
         assert (status, "", said) == result
         assert 5 == facts_of(folder / "toolspan.duckdb").spans
         assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]

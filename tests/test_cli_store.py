@@ -4,6 +4,7 @@ The commands that read, on a store: the same answers as on files, and what is di
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -166,8 +167,9 @@ class TestNames:
 
         results = [toolspan("report", "--store", name), toolspan("ingest", EXAMPLE, "--store", name)]
 
-        assert [(2, "", 1)] * 2 == [(result.status, result.out, result.err.count("\n")) for result in results]
-        assert content == (folder / name).read_bytes()
+        said = f"{name} is no store; give OTLP files without --store.\n"
+        assert [(2, "", said)] * 2 == [(status, out, err[-len(said) :]) for status, out, err in results]
+        assert [content] == [file.read_bytes() for file in folder.iterdir()]
 
 
 class TestWaiting:
@@ -180,7 +182,7 @@ class TestWaiting:
 
         result = toolspan(command, "--format", "jsonl" if command == "calls" else "json")
 
-        said = "toolspan: 3 tasks wait to be settled; the next toolspan ingest does it.\n"
+        said = "toolspan: 3 tasks wait to be settled; who writes to the store next settles them.\n"
         assert (0, said) == (result.status, result.err)
         assert all(json.loads(line) for line in ([result.out] if command != "calls" else result.out.splitlines()))
 
@@ -191,7 +193,9 @@ class TestWaiting:
         a_minute_ago = open_store(folder / "toolspan.duckdb", clock=Clock(time.time_ns() - 60 * SECOND_NS))
         a_minute_ago.append([run(1), tool_span(1, 2, start=0), tool_span(2, 2, start=0)])
 
-        assert "toolspan: 1 task waits to be settled; the next toolspan ingest does it.\n" == toolspan("report").err
+        assert (
+            "toolspan: 1 task waits to be settled; who writes to the store next settles it.\n" == toolspan("report").err
+        )
 
     def test_ends_with_the_next_ingest(self, toolspan: Cli, folder: Path) -> None:
         """
@@ -203,7 +207,10 @@ class TestWaiting:
 
         after = toolspan("report").err
 
-        assert ("toolspan: 1 task waits to be settled; the next toolspan ingest does it.\n", "") == (before, after)
+        assert ("toolspan: 1 task waits to be settled; who writes to the store next settles it.\n", "") == (
+            before,
+            after,
+        )
 
 
 class TestExplain:
@@ -227,7 +234,7 @@ class TestExplain:
             "answered   0000000000000003 (ok): rewrite",
             "next       rewrite",
             "",
-            "because    it failed, and > is the first that names a class, from the outermost span inwards",
+            "because    it failed, and the first span that names a class counts, from the outermost inwards",
             "span       0000000000000002, outermost: error, envelope: validation DATE_FORMAT",
             (
                 "A store keeps what decided, not the spans: with the file they came in, toolspan calls FILE --explain"
@@ -250,6 +257,9 @@ class TestExplain:
 
         out = toolspan("calls", "--explain", "0000000000000002").out
 
+        assert (
+            "because    it failed, no span of it names a class, and the last request below it that failed counts" in out
+        )
         assert [line for line in out.splitlines() if line.startswith("span ")] == [
             "span       0000000000000002, outermost: error, envelope: names no class",
             "span       0000000000000003, inner 1: error, status: names no class",
@@ -332,19 +342,32 @@ class TestBareInstall:
         assert (1 if command == "check" else 0, "") == (result.returncode, result.stderr)
         assert result.stdout
 
+    @pytest.mark.parametrize("exists", [True, False])
     @pytest.mark.parametrize(
-        "command", [("report",), ("doctor",), ("prune", "--before", "1d"), ("snapshot", "x"), ("ingest", str(EXAMPLE))]
+        "command",
+        [
+            ("report",),
+            ("quality",),
+            ("calls",),
+            ("check",),
+            ("doctor",),
+            ("prune", "--before", "1d"),
+            ("snapshot", "x"),
+            ("ingest", str(EXAMPLE)),
+        ],
     )
-    def test_says_what_to_install_for_a_store(self, tmp_path: Path, command: tuple[str, ...]) -> None:
+    def test_says_what_to_install_for_a_store(self, tmp_path: Path, command: tuple[str, ...], exists: bool) -> None:
         """
-        One line, exit 2.
+        One line, exit 2, the same of every command, whether there is a store or not; into which Python, too.
         """
         store = tmp_path / "s.duckdb"
-        store.write_bytes(b"")
+        if exists:
+            store.write_bytes(b"")
 
         result = run_bare(*command, "--store", store)
 
-        said = "toolspan: A store file needs DuckDB, which is not installed: pip install 'toolspan[duckdb]'.\n"
+        install = f"{shlex.quote(sys.executable)} -m pip install 'toolspan[duckdb]'"
+        said = f"toolspan: A store file needs DuckDB, which is not installed; {install} installs it.\n"
         assert (2, "", said) == (result.returncode, result.stdout, result.stderr)
 
 

@@ -230,6 +230,21 @@ class TestRequestsThatAreNone:
         with pytest.raises(InputError, match=word):
             decoder.decode_json(data)
 
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            (b'{"resourceSpans": ["ab', "not JSON: Unterminated string"),
+            (b'{"resourceSpans": [1 2]}', "not JSON: Expecting ',' delimiter"),
+            (b'{"resourceSpans": "a\nb"}', "not JSON: Invalid control character"),
+        ],
+    )
+    def test_name_no_position_of_their_own(self, decoder: Decoder, data: bytes, said: str) -> None:
+        """Who reads a file says in which line the request stands, and a second line number would contradict it."""
+        with pytest.raises(InputError) as raised:
+            decoder.decode_json(data)
+
+        assert said == str(raised.value)
+
     def test_truncated_protobuf_is_refused(self, decoder: Decoder) -> None:
         """A message cut short is no message."""
         message = protobuf(build.json_line(TRACE))

@@ -3,10 +3,11 @@ One SQL file per number, and one function per file that answers with a pandas fr
 
     import duckdb, toolspan_queries
 
-    connection = duckdb.connect("toolspan.duckdb", read_only=True)
+    connection = duckdb.connect("snapshot.duckdb", read_only=True)  # of `toolspan snapshot`: never a store in use
     toolspan_queries.retries_per_resolved_task(connection, agent="planner")
 
-`fetch` answers with plain tuples instead, whose types are in `toolspan_queries.rows`; `load` gives a query's text.
+`fetch` answers with plain tuples instead, whose types are in `toolspan_queries.rows` and `quality_rows`; `load` gives
+a query's text.
 """
 
 from toolspan_queries._asking import Asked, Connection, Result, fetch

@@ -62,6 +62,9 @@ def _parse(data: bytes) -> Mapping[str, object]:
         request: object = _load(text)
         if "\\ud" in text or "\\uD" in text:
             request = _clean(request)
+    except json.JSONDecodeError as error:
+        # its own words end in a position within this request, which contradicts the place that is said of the request
+        raise InputError(f"not JSON: {error.msg.removesuffix(' at').removesuffix(' starting')}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}") from error
     if not is_object(request):

@@ -6,12 +6,13 @@ known from the file that was ingested alone. That is said, and nothing is guesse
 the spans that came last, since those of months would take minutes and cannot be mended any more.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolspan.cli._doctor_scope import filter_findings, unit_findings
 from toolspan.cli._reading import StoreReading
-from toolspan.cli._store_findings import Looked, findings_of, sums_of
+from toolspan.cli._store_findings import Looked, findings_of, last_arrival, sums_of
 from toolspan.cli._stores import open_store
 from toolspan.cli._text import counted, percent
 from toolspan.config import Settings
@@ -91,19 +92,43 @@ def stored_line(looked: Looked) -> str:
     """
     What was looked at, in words, and what a store cannot tell.
     """
-    facts, shape = looked.facts, looked.shape
+    facts = looked.facts
+    parts = (_of_arrival(facts), ", ".join(_of_rows(facts)), _of_clocks(looked))
+    known = "; ".join(part for part in parts if part)
+    return f"{known}. A store does not know of sampling, results and frameworks: toolspan doctor FILE does."
+
+
+def _of_arrival(facts: "StoreFacts") -> str:
+    file = f"schema {facts.schema}, {counted(facts.commits, 'commit')}"
+    received, repeats = (facts.intake.get(reason, 0) for reason in ("received", "duplicate"))
+    if not received:
+        return file
+    return f"{file}, the last span came {last_arrival(facts)}; of {received:,} spans that came {repeats:,} were repeats"
+
+
+def _of_rows(facts: "StoreFacts") -> Iterator[str]:
+    """
+    What the rows tell; nothing where there are none.
+    """
     calls, unknown, failures, unclassified = sums_of(facts)
+    if calls:
+        yield f"arguments known in {calls - unknown:,} of {counted(calls, 'call')}"
+    if failures:
+        yield f"{percent(unclassified / failures)} of the failures unclassified"
+    if facts.tasks:
+        yield f"the span found of {facts.tasks - facts.unseen_tasks:,} of {counted(facts.tasks, 'task')}"
+        yield f"{facts.open_tasks:,} of them open"
+
+
+def _of_clocks(looked: Looked) -> str:
+    """
+    How far apart the clocks are; empty where no span is kept to tell it.
+    """
+    if not looked.spans:
+        return ""
+    shape = looked.shape
     skew = f"clocks {milliseconds(shape.early_ns):,} ms apart" if shape.early else "clocks agree"
-    share = f", {percent(unclassified / failures)} of the failures unclassified" if failures else ""
-    return (
-        f"schema {facts.schema}, {counted(facts.commits, 'commit')}, the last span came at"
-        f" {format_time(facts.last_arrival_ns)[:19]}Z; of {facts.intake.get('received', 0):,} spans that came"
-        f" {facts.intake.get('duplicate', 0):,} were repeats; arguments known in {calls - unknown:,} of"
-        f" {counted(calls, 'call')}{share}, the span found of {facts.tasks - facts.unseen_tasks:,} of"
-        f" {counted(facts.tasks, 'task')}, {facts.open_tasks:,} of them open; in the last"
-        f" {counted(looked.spans, 'span')} {skew}. A store does not know of sampling, results and frameworks:"
-        f" toolspan doctor FILE does."
-    )
+    return f"in the last {counted(looked.spans, 'span')} {skew}"
 
 
 def stored_document(looked: Looked, diagnosis: Diagnosis) -> dict[str, object]:
@@ -120,6 +145,7 @@ def stored_document(looked: Looked, diagnosis: Diagnosis) -> dict[str, object]:
             "schema": facts.schema,
             "commits": facts.commits,
             "last_arrival": format_time(facts.last_arrival_ns) if facts.last_arrival_ns else None,
+            "is_last_arrival_exact": facts.is_last_arrival_exact,
             "intake": dict(facts.intake),
         },
         "spans": facts.spans,

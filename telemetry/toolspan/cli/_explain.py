@@ -130,7 +130,7 @@ def _evidence(call: Call, source: Source) -> Iterator[str]:
     views = _views(_keys(runs), source, settings)
     recogniser = Recogniser(settings.rules, ArgumentHasher(settings.hash_key))
     last = max(runs, key=lambda run: CALL_ENDS(run.execution))
-    yield f"because    {_reason(call, last)}"
+    yield f"because    {_reason(call, last, is_marked=True)}"
     for place, run in enumerate(runs, 1):
         if len(runs) > 1:
             yield ""
@@ -189,7 +189,7 @@ def _kept_evidence(call: Call, kept: Sequence[SpanFacts]) -> Iterator[str]:
     runs = find_runs(call, kept)
     last = max(runs, key=lambda run: CALL_ENDS(run.execution), default=None)
     if last is not None:
-        yield f"because    {_reason(call, last)}"
+        yield f"because    {_reason(call, last, is_marked=False)}"
     for place, run in enumerate(runs, 1):
         if len(runs) > 1:
             yield ""
@@ -239,19 +239,27 @@ def _heard(run: Run) -> list[tuple[SpanFacts, Judgement]]:
     return heard
 
 
-def _reason(call: Call, run: Run) -> str:
+def _reason(call: Call, run: Run, *, is_marked: bool) -> str:
+    """
+    Why *call* ended as it did by *run*, whose spans follow; *is_marked* where `>` stands before what decided.
+    """
     judgements = [judgement for _, judgement in _heard(run)]
     if call.outcome == "ok":
         return "its result says ok: true" if judgements[-1].says_ok else "nothing says that it failed"
     if call.outcome != "error":
         return f"a span of it ended {call.outcome}"
     if any(judgement.error_class for judgement in judgements):
-        return "it failed, and > is the first that names a class, from the outermost span inwards"
+        if is_marked:
+            return "it failed, and > is the first that names a class, from the outermost span inwards"
+        return "it failed, and the first span that names a class counts, from the outermost inwards"
     if call.code == MODEL_RETRY_CODE:
         return "a model-retry exception, of which nothing names another cause, is validation"
     if call.error_class == ErrorClass.UNCLASSIFIED:
         return "it failed, and nothing names a class"
-    return "it failed, no span of it names a class, and > was the last request below it that failed"
+    decided = (
+        "> was the last request below it that failed" if is_marked else "the last request below it that failed counts"
+    )
+    return f"it failed, no span of it names a class, and {decided}"
 
 
 def _run_lines(run: Run, views: Mapping[SpanKey, SpanView], recogniser: Recogniser, call: Call | None) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from toolspan.cli._stores import DEFAULT_STORE, STORE_VARIABLE, store_path
+from toolspan.cli._stores import DEFAULT_STORE, STORE_VARIABLE, require_packages, store_path
 from toolspan.errors import InputError
 from toolspan.framing.source import display_name
 from toolspan.scope import Dimension, Scope
@@ -99,6 +99,8 @@ def source_options(command: Command) -> Command:
         path = None if files else store_path(store, environ=os.environ)
         if path is not None and not _is_named(store) and not os.path.lexists(path):
             raise InputError(f"No {DEFAULT_STORE} is here: give {_FORMS}, or a store by --store.")
+        if path is not None:
+            require_packages()
         command(source=Source(files, path, config), **rest)
 
     return with_source
@@ -135,7 +137,9 @@ def store_option(what: str) -> Callable[[Command], Command]:
         @click.option("--store", metavar="S", help=_store_help(what))
         @wraps(command)
         def with_store(store: str | None, **rest: object) -> None:
-            command(store=store_path(store, environ=os.environ), **rest)
+            path = store_path(store, environ=os.environ)
+            require_packages()
+            command(store=path, **rest)
 
         return with_store
 

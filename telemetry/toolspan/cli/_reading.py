@@ -127,9 +127,8 @@ def waiting_line(tasks: int) -> str:
     """
     That *tasks* tasks are over and no number counts them as such.
     """
-    return (
-        f"{counted(tasks, 'task')} {'waits' if tasks == 1 else 'wait'} to be settled; the next toolspan ingest does it."
-    )
+    verb, them = ("waits", "it") if tasks == 1 else ("wait", "them")
+    return f"{counted(tasks, 'task')} {verb} to be settled; who writes to the store next settles {them}."
 
 
 class FilesReading:

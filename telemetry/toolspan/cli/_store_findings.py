@@ -110,6 +110,20 @@ def _came(looked: Looked, *, now_ns: int) -> Iterator[Finding]:
             "What was ingested held none, or ingest was stopped before it committed any.",
             (_ASK_FILE, f"toolspan ingest FILE --store {looked.path} adds the spans of a file."),
         )
+    elif not facts.tools and facts.spans < _kept_of(intake):
+        left = f"{counted(facts.tasks, 'task')} and {counted(facts.spans, 'span')} are left"
+        yield Finding(
+            "pruned",
+            Severity.BLOCKS,
+            "No tool call is left of what came",
+            f"{counted(received, 'span')} came; {left}.",
+            "toolspan prune deleted the tasks that had calls, or there were none: spans are not kept for ever, so it"
+            " cannot be told any more.",
+            (
+                f"toolspan ingest FILE --store {looked.path} brings back what FILE holds.",
+                "toolspan doctor FILE says whether it holds tool calls.",
+            ),
+        )
     elif not facts.tools:
         yield Finding(
             "no_calls",
@@ -144,10 +158,27 @@ def _came(looked: Looked, *, now_ns: int) -> Iterator[Finding]:
             "silent",
             Severity.NOTE,
             "Nothing has come for a while",
-            f"The last span came at {format_time(facts.last_arrival_ns)[:19]}Z, {silent_ns // _DAY_NS:,} days ago.",
+            f"The last span came {last_arrival(facts)}, {silent_ns // _DAY_NS:,} days ago.",
             "A window such as --since 24h is empty.",
             (f"Look whether what runs toolspan ingest --store {looked.path} still runs, and there.",),
         )
+
+
+def last_arrival(facts: "StoreFacts") -> str:
+    """
+    When the last span came, as exactly as is known; empty where none did.
+    """
+    if not facts.last_arrival_ns:
+        return ""
+    moment = format_time(facts.last_arrival_ns)
+    return f"at {moment[:19]}Z" if facts.is_last_arrival_exact else f"in the hour of {moment[:16]}Z"
+
+
+def _kept_of(intake: Mapping[str, int]) -> int:
+    """
+    How many spans were kept of those that came, whether they are there still or not.
+    """
+    return intake.get("received", 0) - sum(intake.get(reason, 0) for reason in ("duplicate", "conflict", "late"))
 
 
 def _repeats(intake: Mapping[str, int]) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ Stores as people name them: which file is meant, and how it is opened.
 import os
 import re
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -59,15 +60,23 @@ def open_store(
     Raises:
         StoreError: what it takes is not installed.
     """
-    try:
-        from toolspan.store.duckdb import DuckDBStore
-    except ImportError as error:
-        if error.name is None or error.name.partition(".")[0] not in _PACKAGES:
-            raise
+    require_packages()
+    from toolspan.store.duckdb import DuckDBStore
+
+    return DuckDBStore(path, purpose=purpose, settings=settings, timeout_s=TIMEOUT_S, tell=tell, lingers=lingers)
+
+
+def require_packages() -> None:
+    """
+    Passes where what a store file takes is installed; asked before anything else is said of a store.
+
+    Raises:
+        StoreError: it is not.
+    """
+    if any(find_spec(name) is None for name in _PACKAGES):
         from toolspan.store.connecting import INSTALL
 
-        raise StoreError(INSTALL) from error
-    return DuckDBStore(path, purpose=purpose, settings=settings, timeout_s=TIMEOUT_S, tell=tell, lingers=lingers)
+        raise StoreError(INSTALL)
 
 
 def require_store(path: Path) -> None:

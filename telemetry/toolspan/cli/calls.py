@@ -5,6 +5,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 import click
@@ -12,6 +13,7 @@ import click
 from toolspan.cli._calls_table import latest_of, print_calls
 from toolspan.cli._csv import write_csv
 from toolspan.cli._explain import explain, explain_stored
+from toolspan.cli._messages import say
 from toolspan.cli._names import nothing_line
 from toolspan.cli._options import Source, format_option, scope_options, source_options
 from toolspan.cli._output import PATIENCE_S, Output, PatientOutput
@@ -70,11 +72,16 @@ def calls(source: Source, scope: Scope, task: str | None, span: str | None, outp
         stream = PatientOutput(sys.stdout, patience_s=None if source.store is None else PATIENCE_S)
         with reading(source, purpose=_PURPOSE) as (asked, _):
             found = _select(asked, scope=scope, task=task)
+            first = next(found, None)
+            nothing = nothing_line(asked.names(), scope) if first is None else ""
+            shown = found if first is None else chain([first], found)
             if output == "jsonl":
-                write_jsonl(stream, found)
+                write_jsonl(stream, shown)
             else:
-                write_csv(stream, list(FIELDS), ([read(call) for read in FIELDS.values()] for call in found))
+                write_csv(stream, list(FIELDS), ([read(call) for read in FIELDS.values()] for call in shown))
         stream.finish()
+        if nothing:
+            say(nothing)  # the output stays what programs read
 
 
 def write_jsonl(stream: Output, found: Iterable[Call]) -> None:

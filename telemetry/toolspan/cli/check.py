@@ -2,7 +2,8 @@
 `toolspan check`: the targets, for a pipeline that is to stop when one is broken.
 
 A number is judged once it rests on enough cases, and what is not judged breaks nothing: a tool that was hardly called
-has no number yet.
+has no number yet. Where nothing is judged at all, by a misspelt filter or since no spans come any more, to pass proves
+nothing; so that is said, and fails where cases are demanded.
 """
 
 import json
@@ -77,28 +78,48 @@ class Judged(NamedTuple):
 @share_option("--min-clean-escalations", "Share of permission escalations without a retry before.")
 @share_option("--max-unclassified", "Share of failures that name no class.")
 @count_option("--min-cases", "Judge nothing on fewer cases; else 20.", least=1)
+@click.option("--require-cases", is_flag=True, help="Exit 1 also where nothing is judged: no number has enough cases.")
 @format_option("table", "json")
-def check(source: Source, scope: Scope, min_cases: int | None, output: str, **given: float | None) -> None:
+def check(
+    source: Source,
+    scope: Scope,
+    min_cases: int | None,
+    require_cases: bool,
+    output: str,
+    **given: float | None,
+) -> None:
     """
     Whether the targets are kept; exit 1 when one is broken.
 
     A target that is not given is that of the configuration, else: under 1 retry per step, p95 at most 1, recovery at
-    least 0.8, clean escalations at least 0.9. Tail and unclassified are judged only where they are given.
+    least 0.8, clean escalations at least 0.9. Tail and unclassified are judged only where they are given. What rests on
+    too few cases, or is left out by a filter or window, breaks nothing; where that is all, it is said why.
     """
     with reading(source, purpose="toolspan check") as (asked, settings):
         report = asked.report(scope=scope, targets=settings.targets)
         nothing = "" if report["tools"] else nothing_line(asked.names(), scope)
     min_cases = settings.targets.min_cases if min_cases is None else min_cases
     judged = list(judge(report, limits_of(settings.targets, given), min_cases=min_cases))
-    is_kept = not any(each.verdict == "broken" for each in judged)
+    verdicts = Counter(each.verdict for each in judged)
+    is_judged = bool(verdicts["broken"] or verdicts["kept"])
+    is_kept = not verdicts["broken"] and (is_judged or not require_cases)
     if nothing:
         say(nothing)
+    elif not is_judged:
+        # said in the answer alone: so it is of every new store, every time that a scheduler asks
+        nothing = f"No number rests on {counted(min_cases, 'case')}."
     if output == "json":
-        numbers = [each._asdict() for each in judged]
-        document = {"window": report["window"], "kept": is_kept, "min_cases": min_cases, "numbers": numbers}
+        document = {
+            "window": report["window"],
+            "kept": is_kept,
+            "judged": verdicts["broken"] + verdicts["kept"],
+            "nothing": None if is_judged else nothing,
+            "min_cases": min_cases,
+            "numbers": [each._asdict() for each in judged],
+        }
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     else:
-        for line in judged_lines(judged, min_cases=min_cases):
+        for line in judged_lines(judged, min_cases=min_cases, is_demanded=require_cases):
             click.echo(line)
     if not is_kept:
         raise click.exceptions.Exit(_FAILED)
@@ -159,9 +180,9 @@ def _is_kept(target: Target, value: float, limit: float) -> bool:
     return value <= limit if target.demand == "at most" else value >= limit
 
 
-def judged_lines(judged: Sequence[Judged], *, min_cases: int) -> Iterator[str]:
+def judged_lines(judged: Sequence[Judged], *, min_cases: int, is_demanded: bool = False) -> Iterator[str]:
     """
-    A line for each broken target, and how many there are.
+    A line for each broken target, and how many there are; also for cases that are missing where they are demanded.
     """
     for each in judged:
         if each.verdict == "broken" and each.value is not None:
@@ -173,7 +194,8 @@ def judged_lines(judged: Sequence[Judged], *, min_cases: int) -> Iterator[str]:
             )
     verdicts = Counter(each.verdict for each in judged)
     if not verdicts["broken"] and not verdicts["kept"]:
-        yield f"Nothing is judged: no number rests on {counted(min_cases, 'case')}."
+        few = f"othing is judged: no number rests on {counted(min_cases, 'case')}"
+        yield f"! n{few}, and --require-cases demands one." if is_demanded else f"N{few}."
         return
     verb = "rests" if verdicts["unjudged"] == 1 else "rest"
     few = f"; {verdicts['unjudged']:,} more {verb} on fewer than {counted(min_cases, 'case')}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from toolspan.arguments import ArgumentHasher
 from toolspan.cli._batches import Batches
 from toolspan.cli._live import LiveInput, interruptible, stdin_descriptor
 from toolspan.cli._loading import NOTHING_READ, collections_rare, conflict_line
@@ -27,7 +28,10 @@ from toolspan.cli._stores import DEFAULT_STORE, open_store
 from toolspan.cli._text import counted, duration, inert
 from toolspan.config import Settings, load_settings
 from toolspan.errors import InputError, ToolspanError
+from toolspan.otlp import Decoded, Decoder
 from toolspan.pipeline import Intake, make_decoder, read_files
+from toolspan.recognise import Recogniser
+from toolspan.rules import RuleBook
 from toolspan.store import SettleResult
 
 if TYPE_CHECKING:
@@ -73,14 +77,14 @@ def ingest(files: tuple[str, ...], store: Path, config: str | None, output: str)
     # files are read without a pause; who waits for input does not keep others from the store
     lingers = all(Path(file).is_file() for file in files)
     opened = open_store(store, purpose="toolspan ingest", settings=settings, lingers=lingers)
-    run = Ingestion(opened, settings)
+    run = Ingestion(opened, settings, is_new=not os.path.lexists(store))
     with interruptible() as interruption, collections_rare(), closing(opened):
         try:
             run.read(files)
             counts = run.finish()
         except KeyboardInterrupt:
             run.save()
-            say(f"Interrupted. {run.kept_line(store)}")
+            say(f"Interrupted. {run.kept_line(store)}{run.open_line()}")
             raise click.exceptions.Exit(interruption.status) from None
         except ToolspanError:
             if run.has_read():
@@ -95,11 +99,17 @@ def ingest(files: tuple[str, ...], store: Path, config: str | None, output: str)
 
 class Ingestion:
     """
-    One run of `ingest` into *store*.
+    One run of `ingest` into *store*, which is made for the first spans where it *is_new*: a file that holds none leaves
+    no empty store behind.
     """
 
     def __init__(
-        self, store: "DuckDBStore", settings: Settings, *, clock: Callable[[], float] = time.monotonic
+        self,
+        store: "DuckDBStore",
+        settings: Settings,
+        *,
+        is_new: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -108,6 +118,7 @@ class Ingestion:
         self._intake = Intake()
         self._counted = 0
         self._settled_s = clock()
+        self._is_new = is_new
 
     def read(self, files: Sequence[str]) -> None:
         """
@@ -116,12 +127,7 @@ class Ingestion:
         Raises:
             InputError: one of them cannot be opened; what the others before it hold is committed.
         """
-        overdue = self._store.settle_overdue()
-        if overdue.tasks:
-            say(f"{counted(overdue.tasks, 'task')} of earlier runs waited to be settled, and were.")
-        settings = self._settings
-        if not settings.is_key_given:
-            settings = replace(settings, hash_key=self._store.hash_key())
+        decoder = _LateDecoder(self._begin) if self._is_new else self._begin()
         problems = Problems(files)
         descriptor = stdin_descriptor() if "-" in files else None
         with read_progress(files) as progress:
@@ -134,7 +140,7 @@ class Ingestion:
             try:
                 read_files(
                     files,
-                    decoder=make_decoder(settings),
+                    decoder=decoder,
                     store=self._batches,
                     intake=self._intake,
                     stdin=None if descriptor is None else LiveInput(descriptor, idle_s=_IDLE_S, on_idle=self.on_idle),
@@ -150,6 +156,19 @@ class Ingestion:
                     say(line)
         self._batches.flush()
 
+    def _begin(self) -> Decoder:
+        """
+        Settles what earlier runs left, and gives the decoder with the key of the store, which is made where it is new.
+        """
+        self._is_new = False
+        overdue = self._store.settle_overdue()
+        if overdue.tasks:
+            say(f"{counted(overdue.tasks, 'task')} of earlier runs waited to be settled, and were.")
+        settings = self._settings
+        if not settings.is_key_given:
+            settings = replace(settings, hash_key=self._store.hash_key())
+        return make_decoder(settings)
+
     def on_idle(self) -> None:
         """
         Keeps what has come, since nobody knows when more will.
@@ -162,7 +181,7 @@ class Ingestion:
         """
         Settles what is overdue, now and then: input without an end would have no settled tasks.
         """
-        if self._clock() - self._settled_s >= _SETTLE_S:
+        if not self._is_new and self._clock() - self._settled_s >= _SETTLE_S:
             self._store.settle_overdue()
             self._settled_s = self._clock()
 
@@ -186,6 +205,8 @@ class Ingestion:
             say(f"{counted(totals.late, 'span')} came more than {within} after the others of their task; not counted.")
         if self._intake.rejected and not self._committed():
             raise InputError(NOTHING_READ)
+        if self._is_new:
+            self._begin()  # input without spans is no error, and what comes after finds the store that was told of
         return Counts(self._intake.spans, *totals, self._rejected(), touched.calls, touched.tasks)
 
     def save(self) -> None:
@@ -201,6 +222,19 @@ class Ingestion:
         Whether there is anything to say of what was read.
         """
         return self._intake.spans > self._rejected()
+
+    def open_line(self) -> str:
+        """
+        How many tasks nobody has settled, after a blank; empty where there are none, or it cannot be told.
+        """
+        tasks = 0
+        if not self._is_new:
+            with suppress(KeyboardInterrupt, ToolspanError), self._store.reading() as file:
+                from toolspan.store.overview import count_open
+
+                tasks = count_open(file.connection)
+        verb = "stays" if tasks == 1 else "stay"
+        return f" {counted(tasks, 'task')} {verb} open until the next ingest." if tasks else ""
 
     def kept_line(self, store: Path) -> str:
         """
@@ -226,6 +260,30 @@ class Ingestion:
         if rejected > self._counted:
             self._store.count({"rejected": rejected - self._counted})
             self._counted = rejected
+
+
+class _LateDecoder(Decoder):
+    """
+    The decoder that *begin* gives, from the first request on that can be decoded and holds spans.
+
+    That one is decoded twice: what is no OTLP shows only then, and *begin* makes a store.
+    """
+
+    def __init__(self, begin: Callable[[], Decoder]) -> None:
+        super().__init__(Recogniser(RuleBook(), ArgumentHasher(b"")))
+        self._begin = begin
+        self._begun: Decoder | None = None
+
+    def decode(self, data: bytes, *, is_json: bool) -> Decoded:
+        """
+        The spans of one request.
+        """
+        if self._begun is None:
+            decoded = super().decode(data, is_json=is_json)
+            if not decoded.spans:
+                return decoded
+            self._begun = self._begin()
+        return self._begun.decode(data, is_json=is_json)
 
 
 def result_lines(counts: Counts, store: Path) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import click
 
 from toolspan.cli._csv import Cell, write_csv
+from toolspan.cli._messages import say
 from toolspan.cli._names import nothing_line
 from toolspan.cli._options import Source, by_option, format_option, scope_options, source_options
 from toolspan.cli._quality_table import print_qualities
@@ -64,6 +65,8 @@ def quality(source: Source, scope: Scope, by: Dimension | None, output: str) -> 
             qualities = document["groups"]
         if not any(part["tools"] for part in qualities.values()):
             nothing = nothing_line(asked.names(), scope)
+    if nothing and output != "table":
+        say(nothing)  # the document stays what programs read
     if output == "json":
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     elif output == "csv":

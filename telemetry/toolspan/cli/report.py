@@ -10,6 +10,7 @@ from typing import Final, cast
 import click
 
 from toolspan.cli._csv import Cell, write_csv
+from toolspan.cli._messages import say
 from toolspan.cli._names import nothing_line
 from toolspan.cli._options import Source, by_option, format_option, scope_options, source_options
 from toolspan.cli._reading import reading
@@ -89,6 +90,8 @@ def report(source: Source, scope: Scope, by: Dimension | None, output: str) -> N
             reports = document["groups"]
         if not any(part["tools"] for part in reports.values()):
             nothing = nothing_line(asked.names(), scope)
+    if nothing and output != "table":
+        say(nothing)  # the document stays what programs read
     if output == "json":
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     elif output == "csv":

@@ -101,7 +101,7 @@ def _free_share(path: Path) -> float:
     """
     import duckdb
 
-    connection = duckdb.connect(f"duckdb:{path}", read_only=True)
+    connection = duckdb.connect(f"duckdb:{path.absolute()}", read_only=True)
     try:
         [(free, total)] = connection.execute("select free_blocks, total_blocks from pragma_database_size()").fetchall()
     finally:
@@ -110,7 +110,7 @@ def _free_share(path: Path) -> float:
 
 
 def _quoted(path: Path) -> str:
-    return f"duckdb:{path}".replace("'", "''")
+    return f"duckdb:{path.absolute()}".replace("'", "''")
 
 
 def _sync(path: Path) -> None:

@@ -51,7 +51,8 @@ _stores: WeakSet["DuckDBStore"] = WeakSet()
 def real_path(path: Path) -> Path:
     """
     *path* without links, as the system resolves them: DuckDB would take `a/../b` for `b`, whatever `a` is, and what
-    lies beside a store lies beside the file and not beside a link to it.
+    lies beside a store lies beside the file and not beside a link to it. A path that has neither stays as it was given,
+    which is how people know it.
 
     Raises:
         StoreError: it is no path that DuckDB can open.
@@ -62,7 +63,7 @@ def real_path(path: Path) -> Path:
     except ValueError as error:
         name = display_name(str(path))
         raise StoreError(f"{name} is no name for a store: it has to be UTF-8, without NUL; choose another.") from error
-    return Path(real)
+    return path if real == os.path.abspath(path) and ".." not in path.parts else Path(real)  # noqa: PTH100 - as DuckDB does
 
 
 class DuckDBStore:

@@ -33,9 +33,9 @@ class StoreFacts(NamedTuple):
     What is in a store.
 
     *intake* is what became of all spans that ever came, by reason; *spans* and *traces* are those that are kept still.
-    *last_arrival_ns* is when the last span came, 0 where none did. *open_tasks* have not settled, of *unseen_tasks* the
-    span never came. Of the *links* between calls, *presumed* ones rest on unknown arguments. *evidence* is what most
-    failures without a class have.
+    *last_arrival_ns* is when the last span came, 0 where none did; of one that is not kept it is the beginning of the
+    hour, and not exact. *open_tasks* have not settled, of *unseen_tasks* the span never came. Of the *links* between
+    calls, *presumed* ones rest on unknown arguments. *evidence* is what most failures without a class have.
     """
 
     schema: int
@@ -44,6 +44,7 @@ class StoreFacts(NamedTuple):
     spans: int
     traces: int
     last_arrival_ns: int
+    is_last_arrival_exact: bool
     tasks: int
     open_tasks: int
     unseen_tasks: int
@@ -60,7 +61,7 @@ def examine(connection: "DuckDBPyConnection") -> StoreFacts:
     """
     What is in the store.
     """
-    [(spans, traces, last_arrival_ns)] = run(connection, "examine_spans")
+    [(spans, traces, last_kept_ns, last_hour_ns)] = run(connection, "examine_spans")
     [(tasks, open_tasks, unseen_tasks, first_start_ns, first_end_ns, last_end_ns, links, presumed)] = run(
         connection, "examine_rows"
     )
@@ -70,7 +71,8 @@ def examine(connection: "DuckDBPyConnection") -> StoreFacts:
         intake=intake_of(connection),
         spans=int(spans),
         traces=int(traces),
-        last_arrival_ns=int(last_arrival_ns),
+        last_arrival_ns=max(int(last_kept_ns), int(last_hour_ns)),
+        is_last_arrival_exact=0 < last_kept_ns >= last_hour_ns,
         tasks=int(tasks),
         open_tasks=int(open_tasks),
         unseen_tasks=int(unseen_tasks),

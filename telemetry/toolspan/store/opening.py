@@ -146,5 +146,5 @@ def _refuse_foreign(path: Path) -> None:
             head = file.read(_MAGIC_AT + len(_MAGIC))
     except OSError:
         return  # who opens it says why it cannot be read
-    if head and not head.endswith(_MAGIC):
+    if head and head[_MAGIC_AT:] != _MAGIC:
         raise StoreError(f"{path} is no store; give OTLP files without --store.")

@@ -1,5 +1,6 @@
--- The spans and traces that are kept, and when the last span came: exactly while it is kept, else to the hour.
+-- The spans and traces that are kept, when the last of these came, and the hour in which the last span of all came.
 select
   (select coalesce(sum(spans), 0) from traces),
   (select count(*) from traces),
-  coalesce((select max(arrived_ns) from traces), (select max(hour) from intake where reason = 'received'), 0);
+  (select coalesce(max(arrived_ns), 0) from traces),
+  (select coalesce(max(hour), 0) from intake where reason = 'received');
