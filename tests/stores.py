@@ -5,6 +5,7 @@ Stores for tests: a file store with a clock that the test moves, and rows in an 
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.facts import run, tool_span
 from toolspan.config import Settings
 from toolspan.records import Rows, SpanFacts
 from toolspan.store.duckdb import DuckDBStore
@@ -76,3 +77,11 @@ def sorted_rows(rows: Rows) -> Rows:
         sorted(rows.episodes, key=lambda row: (row.opened_ns, row.task_id, row.tool, row.span_id)),
         sorted(rows.task_tools, key=lambda row: (row.task_id, row.tool)),
     )
+
+
+def a_trace(number: int = 1) -> list[SpanFacts]:
+    """
+    A run with a call that failed and its retry.
+    """
+    failed = tool_span(number, 2, start=0, error=("transient", "UNAVAILABLE"))
+    return [run(number), failed, tool_span(number, 3, start=20)]

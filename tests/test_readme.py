@@ -81,6 +81,21 @@ def test_every_command_is_named() -> None:
     assert [] == [name for name in cli.COMMANDS if f"`toolspan {name} " not in README]
 
 
+def test_the_line_for_cron_names_what_there_is() -> None:
+    """It is not run, since it is for another folder and another day; its commands and options exist."""
+    [line] = re.findall(r"^\s*\*/10 \* \* \* \* (.+)$", README, flags=re.MULTILINE)
+    shown = re.findall(r"toolspan (\w+)((?: [\w./-]+)*)", line)
+
+    unknown = [
+        (command, option)
+        for command, arguments in shown
+        for option in re.findall(r"--[\w-]+", arguments)
+        if option not in run(f".venv/bin/toolspan {command} --help").stdout
+    ]
+
+    assert (["ingest", "check"], []) == ([command for command, _ in shown], unknown)
+
+
 def test_the_first_screen_is_what_the_command_prints() -> None:
     """The report at the top of the README is the real one."""
     (console,) = blocks("console")
