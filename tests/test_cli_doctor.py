@@ -98,7 +98,7 @@ class TestNothingToRead:
 
         assert ("rejected", "weakens") == (finding["key"], finding["severity"])
         assert "spans.jsonl line 1: 1 span rejected: trace id is not 16 bytes, or zero." in finding["seen"]
-        assert "32" not in finding["seen"]
+        assert " 32 " not in finding["seen"]
         assert "16 bytes" in finding["change"][0]
 
     def test_a_file_that_cannot_be_opened_is_an_error(self, toolspan: Cli, tmp_path: Path) -> None:

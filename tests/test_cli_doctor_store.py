@@ -13,7 +13,7 @@ from tests import otlp_builder as build
 from tests.cli_runner import Cli, call_of, scene, write
 from tests.facts import run, tool_span
 from tests.stored import EXAMPLE, LONG_AGO_NS, leave_open
-from tests.stores import Clock, open_store
+from tests.stores import NOW_NS, Clock, open_store
 
 
 def document(toolspan: Cli, *args: str | Path) -> Any:
@@ -220,6 +220,22 @@ class TestPruned:
         assert (None, False) == tuple(
             document(toolspan)["store"][name] for name in ("last_arrival", "is_last_arrival_exact")
         )
+
+    def test_a_span_that_is_kept_does_not_stand_for_a_later_one(self, toolspan: Cli, folder: Path) -> None:
+        """
+        That came hours after it and was deleted, since its task had ended long before.
+        """
+        clock = Clock()
+        store = open_store(folder / "toolspan.duckdb", clock=clock)
+        store.append([run(1)._replace(start_ns=0, end_ns=NOW_NS)])
+        clock.pass_s(2 * 3600)
+        store.append([run(2)._replace(start_ns=0, end_ns=1)])
+        store.prune(NOW_NS)
+
+        found = document(toolspan)
+
+        assert (1, False) == (found["spans"], found["store"]["is_last_arrival_exact"])
+        assert "2027-01-15T10:00:00.000000000Z" == found["store"]["last_arrival"]
 
     def test_spans_that_went_leave_the_hour(self, toolspan: Cli, folder: Path) -> None:
         """

@@ -203,7 +203,14 @@ class TestNothingReadable:
         assert "toolspan: Nothing was read as OTLP traces; toolspan doctor FILE says what to change." == way_out
 
     @pytest.mark.parametrize(
-        "content", [b"hello\n", b"\x00" * 8 + b"DUCK" + b"\x00" * 4096, b"\x0a\x7fx", b'{"a": 1}\n']
+        "content",
+        [
+            b"hello\n",
+            b"\x00" * 8 + b"DUCK" + b"\x00" * 4096,
+            b"\x0a\x7fx",
+            b'{"a": 1}\n',
+            b'{"resourceSpans": []}\nhello\n',
+        ],
     )
     def test_leaves_no_store_behind(self, toolspan: Cli, folder: Path, content: bytes) -> None:
         """
