@@ -5,7 +5,7 @@ Columns are how DuckDB takes rows quickly: 215 000 rows a second through Arrow a
 become unsigned integers (a trace id two), a task a 64-bit hash of its id; everything else is as in `records`.
 
 What a span says beside ids and times is one MessagePack document (`facts`): it is read only when its group is derived
-again, and no query looks into it. Encoding takes 0.6 µs, decoding 1.2; JSON took 5 and 4.
+again, and no query looks into it. Encoding takes 0.4 µs, decoding 3.5; JSON 3.2 and 5.1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

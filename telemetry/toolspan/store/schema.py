@@ -57,7 +57,7 @@ def version_of(connection: "DuckDBPyConnection", *, name: str) -> int | None:
     from duckdb import BinderException, CatalogException
 
     version: object = ""
-    # the common case is asked for directly: listing what there is takes 8 ms
+    # the common case is asked for directly: listing what there is took 17 ms on a loaded machine
     try:
         version = settings_of(connection).get("schema_version", "")
     except (BinderException, CatalogException):
