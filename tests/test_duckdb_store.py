@@ -96,6 +96,27 @@ class TestSettling:
         assert SettleResult(groups=1, calls=2, tasks=1) == store.settle()
         assert [True, False] == [task.settled for task in sorted(store.rows().tasks, key=lambda task: task.trace_id)]
 
+    def test_by_who_repeats_it_settles_what_another_left_open(self, path: Path, store: DuckDBStore) -> None:
+        """A killed writer's input given again completes it: at the end of input every touched task settles."""
+        store.append(a_trace())
+        again = open_store(path)
+
+        again.append(a_trace())
+
+        assert (1, 2, 1) == again.touched()
+        assert SettleResult(groups=1, calls=2, tasks=1) == again.settle()
+        assert (0, 0, 0) == store.settle()
+
+    def test_of_what_is_settled_stays_when_it_is_repeated(self, path: Path, store: DuckDBStore) -> None:
+        """A repeat of a settled task touches nothing."""
+        store.append(a_trace())
+        store.settle()
+        again = open_store(path)
+
+        again.append(a_trace())
+
+        assert (0, 0, 0) == again.touched() == again.settle()
+
     def test_an_ended_task_is_overdue_after_the_grace_period(self, store: DuckDBStore, clock: Clock) -> None:
         """Its span came, and then nothing."""
         store.append(a_trace())

@@ -14,13 +14,17 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
+from tests import otlp_builder
 from tests.facts import run, tool_span
+from toolspan.cli import main
 from toolspan.config import Settings
 from toolspan.records import SpanFacts
 from toolspan.store.duckdb import DuckDBStore
 
+#: The store of those who are given a folder.
+STORE: Final = "killed.duckdb"
 CONTEXT: Final = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.integration.processes"])
+CONTEXT.set_forkserver_preload(["tests.integration.processes", "toolspan.cli.ingest"])
 
 
 def trace_of(number: int) -> list[SpanFacts]:
@@ -58,6 +62,35 @@ def append_traces(path: Path, numbers: range, done: Connection) -> None:
         done.send(number)
     store.settle()
     done.send(None)
+
+
+def ingest_traces(folder: Path, numbers: range, done: Connection) -> None:
+    """
+    Ingests a file of each of the traces *numbers* in *folder*, and says which are acknowledged: the command ended well.
+    """
+    for number in numbers:
+        file = folder / f"{number}.otlp.jsonl"
+        file.write_bytes(otlp_builder.json_line(otlp_trace_of(number)))
+        try:
+            main(["ingest", str(file), "--store", str(folder / STORE), "--format", "json"])
+        except SystemExit as ended:
+            if ended.code == 0:
+                done.send(number)
+
+
+def otlp_trace_of(number: int) -> list[dict[str, object]]:
+    """
+    As `trace_of`, before it was read: a run and three calls, of which one failed and was retried.
+    """
+    trace_id = f"{number:032x}"
+    refused = {"http.response.status_code": 503, "gen_ai.tool.call.arguments": '{"seat": 1}'}
+    again = {"gen_ai.tool.call.arguments": '{"seat": 1}'}
+    return [
+        otlp_builder.run_span(1, end_ms=200, trace_id=trace_id),
+        otlp_builder.tool_span(2, "search", parent=1, start_ms=5, end_ms=20, trace_id=trace_id),
+        otlp_builder.tool_span(3, "book", refused, parent=1, start_ms=30, end_ms=50, status=2, trace_id=trace_id),
+        otlp_builder.tool_span(4, "book", again, parent=1, start_ms=60, end_ms=90, trace_id=trace_id),
+    ]
 
 
 def read_until(path: Path, stop: Event, seen: Connection) -> None:

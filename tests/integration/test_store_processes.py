@@ -14,8 +14,19 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.integration.processes import CONTEXT, append_traces, heard, read_until, spawn, store_at, trace_of
-from tests.stores import HOUR_NS, open_store, settled_rows, sorted_rows
+from tests.cli_runner import Cli
+from tests.integration.processes import (
+    CONTEXT,
+    STORE,
+    append_traces,
+    heard,
+    ingest_traces,
+    read_until,
+    spawn,
+    store_at,
+    trace_of,
+)
+from tests.stores import open_store, settled_rows, sorted_rows
 
 #: Traces per writer: some seconds of four writers and three readers. A minute of it is in benchmarks/store.py.
 _TRACES = int(os.environ.get("TOOLSPAN_TEST_TRACES", "12"))
@@ -41,15 +52,15 @@ def test_four_writers_and_three_readers_lose_no_row(tmp_path: Path) -> None:
     assert all(seen and seen == sorted(seen) for seen in counts)  # type: ignore[type-var]  # pairs of numbers
 
 
-def test_a_writer_that_is_killed_at_any_moment_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
-    """Fifty times: the file opens, acknowledged traces are there once, no loss is told, the next run completes."""
-    path = tmp_path / "killed.duckdb"
+def test_an_ingest_that_is_killed_at_any_moment_loses_nothing_it_acknowledged(toolspan: Cli, tmp_path: Path) -> None:
+    """Fifty times: the file opens, acknowledged files are there once, no loss is told, the next run completes."""
+    path = tmp_path / STORE
     chance = random.Random(7)
     last = 0
     for _ in range(50):
-        process, receiver = spawn(append_traces, path, range(last + 1, last + 7))
+        process, receiver = spawn(ingest_traces, tmp_path, range(last + 1, last + 7))
         receiver.poll(30)
-        time.sleep(chance.random() * 0.1)  # a moment within an append, which takes about that long
+        time.sleep(chance.random() * 0.1)  # a moment within a run, which takes about that long
         process.kill()
         process.join()
         last = max([last, *(number for number in heard(receiver) if isinstance(number, int))])
@@ -58,13 +69,16 @@ def test_a_writer_that_is_killed_at_any_moment_loses_nothing_it_acknowledged(tmp
 
         assert ([], spans) == (told, distinct)
         assert spans >= 4 * last
-    everything = [span for number in range(1, last + 7) for span in trace_of(number)]
-    store = open_store(path, clock=an_hour_later)
-    store.append(everything)
-    store.settle()
-    store.settle_overdue()
+    files = sorted(tmp_path.glob("*.otlp.jsonl"))
+    assert len(files) >= last >= 50
+    assert 0 == toolspan("ingest", *files, "--store", path).status
 
-    assert sorted_rows(settled_rows(everything)) == sorted_rows(store.rows())
+    for command in ("report", "quality"):
+        assert (
+            toolspan(command, *files, "--format", "json").out
+            == toolspan(command, "--store", path, "--format", "json").out
+        )
+    assert toolspan("calls", *files).out == toolspan("calls", "--store", path).out
 
 
 def count_spans(path: Path, told: list[str]) -> list[tuple[int, int]]:
@@ -75,13 +89,6 @@ def count_spans(path: Path, told: list[str]) -> list[tuple[int, int]]:
         return file.connection.execute(
             "select count(*), count(distinct (trace_hi, trace_lo, span_id)) from spans"
         ).fetchall()
-
-
-def an_hour_later() -> int:
-    """
-    A clock by which whatever was left open is overdue.
-    """
-    return time.time_ns() + HOUR_NS
 
 
 #: Delays the third time that DuckDB opens the file: the first two read its header, this one takes its lock.

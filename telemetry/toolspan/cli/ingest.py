@@ -193,7 +193,7 @@ class Ingestion:
             InputError: nothing could be read.
         """
         touched = SettleResult(0, 0, 0)
-        if self._batches.totals.new:
+        if self._batches.totals.new or self._batches.totals.duplicates:
             touched = self._store.touched()
             self._store.settle()
         self._count_rejected()

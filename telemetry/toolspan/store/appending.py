@@ -54,6 +54,7 @@ def append_spans(connection: "DuckDBPyConnection", spans: Sequence[SpanFacts], i
     if sifted.new:
         insert(connection, "spans", span_table(sifted.new, arrived_ns=intent.now_ns))
         _replace(connection, kept, groups, touched, intent)
+    _adopt(connection, [group for group in groups if touched.isdisjoint(group.traces)], intent.writer)
     result = AppendResult(
         new=len(sifted.new),
         duplicates=sifted.duplicates + timely.duplicates,
@@ -69,6 +70,17 @@ def append_spans(connection: "DuckDBPyConnection", spans: Sequence[SpanFacts], i
     }
     count_intake(connection, counts, now_ns=intent.now_ns)
     return result
+
+
+def _adopt(connection: "DuckDBPyConnection", repeated: Sequence[Known], writer: int) -> None:
+    """
+    Makes the open ones among the *repeated* groups, of which nothing new came, *writer*'s to settle: whoever gives the
+    input of a killed process again completes what that one left open.
+    """
+    adopted = [trace for group in repeated if not group.is_settled and group.writer != writer for trace in group.traces]
+    if adopted:
+        with given(connection, asked_traces=trace_table(adopted)):
+            run(connection, "adopt", writer=writer)
 
 
 def _replace(

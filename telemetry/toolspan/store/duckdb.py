@@ -134,10 +134,10 @@ class DuckDBStore:
 
     def settle(self) -> SettleResult:
         """
-        Settles the groups that this object was the last to add to: its input has ended.
+        Settles the groups that this object was the last to be given spans of: its input has ended.
         """
         with self.transaction() as connection:
-            # before time began nothing came: only what this object wrote is due
+            # before time began nothing came: only what this object was given is due
             return self._settle(connection, Due(self._writer, -1, -1))
 
     def prune(self, before_ns: int) -> PruneResult:
@@ -182,7 +182,7 @@ class DuckDBStore:
 
     def touched(self) -> SettleResult:
         """
-        The groups that this object was the last to add to, settled or not, with their calls and tasks.
+        The groups that this object was the last to be given spans of, settled or not, with their calls and tasks.
         """
         with self.reading() as file:
             return count_touched(file.connection, self._writer)

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 class Known(NamedTuple):
     """
-    A group that the store keeps: the ids of its traces, when its last span came, and its revision.
+    A group that the store keeps: the ids of its traces, when its last span came, its revision, whether it is settled,
+    and the number of the writer who was given it last.
     """
 
     traces: frozenset[bytes]
     arrived_ns: int
     revision: int
+    is_settled: bool
+    writer: int
 
 
 def named_task(span: SpanFacts) -> str:
@@ -96,8 +99,8 @@ def _groups_of(connection: "DuckDBPyConnection", traces: Iterable[bytes], tasks:
     with given(connection, asked_traces=trace_table(sorted(traces)), asked_tasks=task_table(tasks)):
         rows = run(connection, "find_groups")
     members: dict[tuple[int, int], list[bytes]] = {}
-    told: dict[tuple[int, int], tuple[int, int]] = {}
-    for group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision in rows:
+    told: dict[tuple[int, int], tuple[int, int, bool, int]] = {}
+    for group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision, is_settled, writer in rows:
         members.setdefault((group_hi, group_lo), []).append(trace_bytes(trace_hi, trace_lo))
-        told[group_hi, group_lo] = arrived_ns, revision
+        told[group_hi, group_lo] = arrived_ns, revision, is_settled, writer
     return [Known(frozenset(traces), *told[group]) for group, traces in members.items()]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 class Due(NamedTuple):
     """
-    Which open groups are due: those that *writer* was the last to add to, where it is given, and those whose last span
-    came before *timeout_ns*, or before *grace_ns* where the spans of all their tasks have come.
+    Which open groups are due: those that *writer* was the last to be given spans of, where it is given, and those whose
+    last span came before *timeout_ns*, or before *grace_ns* where the spans of all their tasks have come.
     """
 
     writer: int | None
@@ -36,7 +36,7 @@ def count_overdue(connection: "DuckDBPyConnection", due: Due) -> int:
 
 def count_touched(connection: "DuckDBPyConnection", writer: int) -> SettleResult:
     """
-    The groups that *writer* was the last to add to, settled or not.
+    The groups that *writer* was the last to be given spans of, settled or not.
     """
     [counts] = run(connection, "count_touched", writer=writer)
     return SettleResult(*map(int, counts))

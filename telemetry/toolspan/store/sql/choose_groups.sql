@@ -1,5 +1,5 @@
--- The open groups that a writer was the last to add to, and those of which nothing more is expected: all their tasks' spans
--- came and then nothing since $grace_ns, or nothing came since $timeout_ns.
+-- The open groups that a writer was the last to be given spans of, and those of which nothing more is expected: all
+-- their tasks' spans came and then nothing since $grace_ns, or nothing came since $timeout_ns.
 create or replace temporary table due as
 select *
 from traces

@@ -1,4 +1,4 @@
--- The kept groups that a writer was the last to add to, their calls and tasks.
+-- The kept groups that a writer was the last to be given spans of, their calls and tasks.
 with touched as (
   select trace_hi, trace_lo, group_hi, group_lo from traces where writer = $writer
 )
