@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent
 #: Modules that read files, settings or the wire, print, or hold what others read.
 EDGES = {
     "cli",
+    "collector",
     "config",
     "config_file",
     "diagnosis",
