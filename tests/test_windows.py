@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from toolspan.errors import InputError
-from toolspan.windows import LAST_NS, format_time, milliseconds, parse_time, parse_window
+from toolspan.windows import LAST_NS, format_time, milliseconds, parse_age, parse_time, parse_window
 
 NOON_S = int(datetime(2026, 5, 4, 12, tzinfo=UTC).timestamp())
 NOON = NOON_S * 10**9
@@ -135,3 +135,20 @@ def test_milliseconds_have_three_decimals(ns: int, expected: float) -> None:
     Half a microsecond is rounded up.
     """
     assert expected == milliseconds(ns)
+
+
+class TestParseAge:
+    @pytest.mark.parametrize(("text", "seconds"), [("30d", 2_592_000), ("1h30m", 5400), ("1.5s", 1.5), ("250ms", 0.25)])
+    def test_reads_a_number_with_its_unit(self, text: str, seconds: float) -> None:
+        """
+        Parts add up.
+        """
+        assert round(seconds * 10**9) == parse_age(text)
+
+    @pytest.mark.parametrize("text", ["", "30", "d", "-1d", "0d", "30 d", "2026-05-04", "1e3d"])
+    def test_refuses_what_is_no_age(self, text: str) -> None:
+        """
+        With the forms there are; an age of nothing would keep nothing.
+        """
+        with pytest.raises(InputError, match="give a number with its unit"):
+            parse_age(text)

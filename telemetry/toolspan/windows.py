@@ -44,8 +44,7 @@ def parse_time(text: str, *, now_ns: int) -> int:
         InputError: *text* is neither, no such moment exists, or it lies outside 1970…2262.
     """
     if _AGE.fullmatch(text):
-        age_ns = sum(round(float(number) * _UNITS_NS[unit]) for number, unit in _AGE_PART.findall(text))
-        return max(0, now_ns - age_ns)
+        return max(0, now_ns - _age_ns(text))
     match = _TIME.fullmatch(text)
     if match is None:
         raise InputError(
@@ -55,6 +54,19 @@ def parse_time(text: str, *, now_ns: int) -> int:
     if not 0 <= moment_ns <= LAST_NS:
         raise InputError(f"The time {text!r} lies outside 1970…2262, the times that nanoseconds can count.")
     return moment_ns
+
+
+def parse_age(text: str) -> int:
+    """
+    The nanoseconds that *text* means as an age: `30d`, `1h30m`.
+
+    Raises:
+        InputError: it is none, or nothing is younger.
+    """
+    age_ns = _age_ns(text) if _AGE.fullmatch(text) else 0
+    if not age_ns:
+        raise InputError(f"Cannot read the age {text!r}: give a number with its unit (90m, 24h, 7d, 4w).")
+    return age_ns
 
 
 def parse_window(since: str | None, until: str | None, *, now_ns: int) -> tuple[int | None, int | None]:
@@ -85,6 +97,10 @@ def milliseconds(ns: int) -> float:
     *ns* in milliseconds with at most three decimals, half a microsecond rounded up.
     """
     return (ns + 500) // 1000 / 1000
+
+
+def _age_ns(text: str) -> int:
+    return sum(round(float(number) * _UNITS_NS[unit]) for number, unit in _AGE_PART.findall(text))
 
 
 def _moment(match: re.Match[str], text: str) -> int:

@@ -13,6 +13,7 @@ from toolspan.derive import derive
 from toolspan.groups import split_groups
 from toolspan.records import Rows, SpanFacts, extend
 from toolspan.store import AppendResult
+from toolspan.store.changes import Changes, Derived
 from toolspan.store.columns import DerivedRows, row_tables, span_table, trace_table
 from toolspan.store.group_states import GroupStates
 from toolspan.store.grouping import Known, batch_of, known_groups, load_spans, traces_of
@@ -38,9 +39,11 @@ class Intent(NamedTuple):
     late_ns: int
 
 
-def append_spans(connection: "DuckDBPyConnection", spans: Sequence[SpanFacts], intent: Intent) -> AppendResult:
+def append_spans(
+    connection: "DuckDBPyConnection", spans: Sequence[SpanFacts], intent: Intent, changes: Changes | None = None
+) -> AppendResult:
     """
-    Keeps the *spans* that are new, within the transaction that is open.
+    Keeps the *spans* that are new, within the transaction that is open; *changes* is told of the groups they touch.
     """
     if not spans:
         return AppendResult(0, 0, 0, 0, frozenset())
@@ -48,12 +51,15 @@ def append_spans(connection: "DuckDBPyConnection", spans: Sequence[SpanFacts], i
     groups = known_groups(connection, batch)
     kept: Kept = {}
     sift(load_spans(connection, groups), kept)
+    unknown = [] if changes is None else _unknown(groups, kept, changes)
     timely = part_late(connection, batch, kept, groups, closed_ns=intent.now_ns - intent.late_ns)
     sifted = sift(timely.spans, kept)
     touched = frozenset(span.trace_id for span in sifted.new)
     if sifted.new:
         insert(connection, "spans", span_table(sifted.new, arrived_ns=intent.now_ns))
-        _replace(connection, kept, groups, touched, intent)
+        derived = _replace(connection, kept, groups, touched, intent)
+        if changes is not None:
+            changes.derived += [Derived(traces, rows, _before(traces, unknown, intent)) for traces, rows in derived]
     _adopt(connection, [group for group in groups if touched.isdisjoint(group.traces)], intent.writer)
     result = AppendResult(
         new=len(sifted.new),
@@ -89,13 +95,15 @@ def _replace(
     known: Sequence[Known],
     touched: frozenset[bytes],
     intent: Intent,
-) -> None:
+) -> list[tuple[frozenset[bytes], Rows]]:
     """
-    Derives the groups that have one of the *touched* traces, and puts their rows in the place of the old ones.
+    Derives the groups that have one of the *touched* traces, and puts their rows in the place of the old ones; gives
+    the groups.
     """
     spans = chain.from_iterable(members.values() for members in kept.values())
     revisions = {trace: group.revision for group in known for trace in group.traces}
     merged, states = Rows([], [], [], [], []), GroupStates()
+    derived: list[tuple[frozenset[bytes], Rows]] = []
     of_task: dict[str, int] = {}
     for group in split_groups(spans):
         traces = traces_of(group)
@@ -106,6 +114,7 @@ def _replace(
         for task in rows.tasks:
             of_task[task.task_id] = revision
         extend(merged, rows)
+        derived.append((frozenset(traces), rows))
         states.add(traces, group, rows.tasks, revision)
     _remove(connection, [trace for trace in states.traces if trace in revisions])
     for name, table in row_tables(DerivedRows(merged, of_task)).items():
@@ -113,6 +122,38 @@ def _replace(
     insert(connection, "traces", states.table(arrived_ns=intent.now_ns, writer=intent.writer))
     if states.task_traces:
         insert(connection, "task_traces", states.task_table())
+    return derived
+
+
+class _Unknown(NamedTuple):
+    """
+    A kept group whose rows nobody has in hand, and its spans until now.
+    """
+
+    group: Known
+    spans: list[SpanFacts]
+
+
+def _unknown(groups: Sequence[Known], kept: Kept, changes: Changes) -> list[_Unknown]:
+    """
+    The groups of which *changes* has to be told what they were.
+    """
+    return [
+        _Unknown(group, [span for trace in sorted(group.traces) for span in kept.get(trace, {}).values()])
+        for group in groups
+        if not changes.knows(group.traces)
+    ]
+
+
+def _before(traces: frozenset[bytes], unknown: Sequence[_Unknown], intent: Intent) -> tuple[Rows, ...]:
+    """
+    The rows until now of the *unknown* groups that are part of the one with *traces*.
+    """
+    return tuple(
+        derive(spans, escalation_tools=intent.escalation_tools, settled=group.is_settled)
+        for group, spans in unknown
+        if not traces.isdisjoint(group.traces)
+    )
 
 
 def _remove(connection: "DuckDBPyConnection", traces: Sequence[bytes]) -> None:

@@ -28,17 +28,41 @@ def copy_store(source: Path, target: Path) -> None:
     Raises:
         StoreError: *target* is there already, has a name that belongs to another store, or cannot be written.
     """
+    refuse_target(target)
+    with _copied(source, target.parent) as copy:
+        _link(copy, target)
+
+
+def copy_open(connection: "DuckDBPyConnection", own: os.stat_result, target: Path) -> None:
+    """
+    Copies the store that *connection* has open, in no transaction, to *target*, with the owner and mode of *own*.
+
+    Raises:
+        StoreError: as for `copy_store`.
+    """
+    refuse_target(target)
+    with copied_open(connection, own, target.parent) as copy:
+        _link(copy, target)
+
+
+def refuse_target(target: Path) -> None:
+    """
+    Raises:
+        StoreError: nothing can be copied to *target*.
+    """
     if target.suffix in _OURS:
         raise StoreError(f"{target} is a name for what lies beside a store; name another file.")
     if target.exists() or target.is_symlink():
         raise StoreError(f"{target} is there already; name another file, or remove it first.")
-    with _copied(source, target.parent) as copy:
-        try:
-            # unlike a rename, a link never takes the place of a file that somebody made meanwhile
-            os.link(copy, target)
-            _sync(target.parent)
-        except OSError as error:
-            raise StoreError(f"Cannot write {target}: {error.strerror or error}") from error
+
+
+def _link(copy: Path, target: Path) -> None:
+    try:
+        # unlike a rename, a link never takes the place of a file that somebody made meanwhile
+        os.link(copy, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise StoreError(f"Cannot write {target}: {error.strerror or error}") from error
 
 
 def shrink(path: Path) -> None:
@@ -60,9 +84,42 @@ def _copied(source: Path, folder: Path) -> Generator[Path]:
     """
     A copy of *source* in *folder*, under a name that nobody has; gone afterwards, if it was not renamed.
     """
+    import duckdb
+
+    connection: DuckDBPyConnection = duckdb.connect(":memory:")
+    try:
+        # names cannot be bound here; a quotation mark is doubled
+        connection.execute(f"attach '{_quoted(source)}' as source (read_only)")
+        with _copied_from(connection, "source", source.stat(), folder) as copy:
+            connection.execute("detach source")
+            yield copy
+    finally:
+        connection.close()
+
+
+@contextmanager
+def copied_open(connection: "DuckDBPyConnection", own: os.stat_result, folder: Path) -> Generator[Path]:
+    """
+    As above, of the store that *connection* has open.
+    """
+    [(name,)] = connection.execute("select current_database()").fetchall()
+    with _copied_from(connection, '"{}"'.format(str(name).replace('"', '""')), own, folder) as copy:
+        yield copy
+
+
+@contextmanager
+def _copied_from(connection: "DuckDBPyConnection", source: str, own: os.stat_result, folder: Path) -> Generator[Path]:
+    """
+    A copy of the database that is attached to *connection* as *source*.
+    """
     copy = folder / f".toolspan-{secrets.token_hex(8)}.partial"
     try:
-        _copy(source, copy)
+        connection.execute(f"attach '{_quoted(copy)}' as target")
+        try:
+            _give_owner_and_mode(own, copy)
+            connection.execute(f"copy from database {source} to target")
+        finally:
+            connection.execute("detach target")
         _sync(copy)
         yield copy
     finally:
@@ -70,26 +127,10 @@ def _copied(source: Path, folder: Path) -> Generator[Path]:
         copy.with_name(f"{copy.name}.wal").unlink(missing_ok=True)
 
 
-def _copy(source: Path, target: Path) -> None:
-    import duckdb
-
-    connection: DuckDBPyConnection = duckdb.connect(":memory:")
-    try:
-        # names cannot be bound here; a quotation mark is doubled
-        connection.execute(f"attach '{_quoted(source)}' as source (read_only)")
-        connection.execute(f"attach '{_quoted(target)}' as target")
-        _give_owner_and_mode(source, target)
-        connection.execute("copy from database source to target")
-        connection.execute("detach target")
-    finally:
-        connection.close()
-
-
-def _give_owner_and_mode(source: Path, target: Path) -> None:
+def _give_owner_and_mode(own: os.stat_result, target: Path) -> None:
     """
     The hash key is in the file: whoever may not read the one may not read the other.
     """
-    own = source.stat()
     target.chmod(stat.S_IMODE(own.st_mode))
     with suppress(PermissionError):  # only root may give a file away
         os.chown(target, own.st_uid, own.st_gid)

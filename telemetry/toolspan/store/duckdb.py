@@ -23,7 +23,7 @@ from toolspan.scope import EVERYTHING, Scope
 from toolspan.store import AppendResult, SettleResult, opening
 from toolspan.store._forks import keep_for_ever
 from toolspan.store.appending import Intent, append_spans
-from toolspan.store.connecting import explaining
+from toolspan.store.connecting import How, explaining
 from toolspan.store.copying import copy_store, shrink
 from toolspan.store.grouping import load_groups
 from toolspan.store.intake import count_intake
@@ -250,7 +250,7 @@ class DuckDBStore:
             tell=self._tell,
             new_key=new_hash_key,
             # for a small batch, to start and stop more threads takes a fifth of the time
-            threads=None if self._lingers else 1,
+            how=How(threads=None if self._lingers else 1),
         )
         with ExitStack() as stack:
             file = stack.enter_context(opened)

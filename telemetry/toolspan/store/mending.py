@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolspan.errors import StoreError
-from toolspan.store.connecting import DamagedError, connect, explaining
+from toolspan.store.connecting import DEFAULT_HOW, DamagedError, How, connect, explaining
 from toolspan.store.ledger import Ledger, find_loss, from_note, read_ledger, to_note
 from toolspan.store.lock import FileLock
 from toolspan.store.schema import refuse_newer, version_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 
-def connect_whole(path: Path, lock: FileLock, tell: Tell, *, threads: int | None = None) -> "DuckDBPyConnection":
+def connect_whole(path: Path, lock: FileLock, tell: Tell, *, how: How = DEFAULT_HOW) -> "DuckDBPyConnection":
     """
     Opens the file *path* for writing, once a copy is set aside of one that has lost something.
 
@@ -34,18 +34,18 @@ def connect_whole(path: Path, lock: FileLock, tell: Tell, *, threads: int | None
     if not path.exists() or not path.stat().st_size:
         _begin_anew(path, noted, tell)
         try:
-            return connect(path, is_read_only=False, threads=threads)
+            return connect(path, is_read_only=False, how=how)
         except StoreError:
             remove_file(path)
             raise
     try:
-        connection, found = _look_into(path, threads)
+        connection, found = _look_into(path, how)
     except DamagedError as damage:
         if noted is None:
             # never a store of ours: somebody's file, which is not ours to move
             raise
         _salvage(path, damage, tell)
-        return connect_whole(path, lock, tell, threads=threads)
+        return connect_whole(path, lock, tell, how=how)
     loss = "" if found is None else find_loss(found, noted)
     if not loss and not _has_log(path):
         return connection
@@ -54,14 +54,14 @@ def connect_whole(path: Path, lock: FileLock, tell: Tell, *, threads: int | None
         aside = _set_aside(path, keep=True)
         tell(f"{path} has lost {loss}; a copy as it was found is {aside}. Ingest again what was lost.")
         lock.note(to_note(found))
-    return connect(path, is_read_only=False, threads=threads)
+    return connect(path, is_read_only=False, how=how)
 
 
-def _look_into(path: Path, threads: int | None = None) -> tuple["DuckDBPyConnection", Ledger | None]:
+def _look_into(path: Path, how: How = DEFAULT_HOW) -> tuple["DuckDBPyConnection", Ledger | None]:
     """
     The open file and its ledger, None of one without tables.
     """
-    connection = connect(path, is_read_only=_has_log(path), threads=threads)
+    connection = connect(path, is_read_only=_has_log(path), how=how)
     try:
         with explaining(path):
             version = version_of(connection, name=str(path))

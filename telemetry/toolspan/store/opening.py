@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolspan.errors import StoreError
 from toolspan.store._forks import refuse_inherited
-from toolspan.store.connecting import connect, explaining
+from toolspan.store.connecting import DEFAULT_HOW, How, connect, explaining
 from toolspan.store.filesystems import refuse_network
 from toolspan.store.ledger import find_loss, from_note, read_ledger, to_note
 from toolspan.store.lock import FileLock, locked
@@ -56,10 +56,10 @@ def reading(path: Path, *, purpose: str, timeout_s: float, tell: Tell) -> Genera
         StoreError: there is no such store, or it cannot be read.
         StoreBusyError: somebody writes to it for longer than *timeout_s*.
     """
-    _refuse_place(path)
+    refuse_place(path)
     if not path.exists():
         raise StoreError(f"{path} does not exist; toolspan ingest FILE --store {path} makes it.")
-    _refuse_foreign(path)
+    refuse_foreign(path)
     with locked(path, exclusive=False, purpose=purpose, timeout_s=timeout_s) as lock:
         connection = connect(path, is_read_only=True)
         try:
@@ -83,8 +83,7 @@ def writing(
     timeout_s: float,
     tell: Tell,
     new_key: Callable[[], bytes],
-    url: str = "",
-    threads: int | None = None,
+    how: How = DEFAULT_HOW,
 ) -> Generator[OpenFile]:
     """
     The file *path*, to write to; made with the hash key *new_key* where there is none.
@@ -93,21 +92,38 @@ def writing(
         StoreError: it cannot be made or opened.
         StoreBusyError: others use it for longer than *timeout_s*.
     """
-    _refuse_place(path)
-    _refuse_foreign(path)
-    with locked(path, exclusive=True, purpose=purpose, url=url, timeout_s=timeout_s) as lock:
-        connection = connect_whole(path, lock, tell, threads=threads)
+    refuse_place(path)
+    refuse_foreign(path)
+    with locked(path, exclusive=True, purpose=purpose, timeout_s=timeout_s) as lock:
+        connection = connect_store(path, lock, tell=tell, new_key=new_key, how=how)
         try:
-            version = version_of(connection, name=str(path))
-            if version is None:
-                _create(path, connection, new_key())
-            else:
-                refuse_newer(version, name=str(path))
-                for passed in migrate(connection, version):
-                    tell(f"{path} was brought to schema {passed}.")
             yield OpenFile(path, connection, lock)
         finally:
             connection.close()
+
+
+def connect_store(
+    path: Path, lock: FileLock, *, tell: Tell, new_key: Callable[[], bytes], how: How = DEFAULT_HOW
+) -> "DuckDBPyConnection":
+    """
+    A connection to the file *path*, whose *lock* is held alone: whole, of this schema, with its tables.
+
+    Raises:
+        StoreError: it cannot be made or opened.
+    """
+    connection = connect_whole(path, lock, tell, how=how)
+    try:
+        version = version_of(connection, name=str(path))
+        if version is None:
+            _create(path, connection, new_key())
+        else:
+            refuse_newer(version, name=str(path))
+            for passed in migrate(connection, version):
+                tell(f"{path} was brought to schema {passed}.")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _create(path: Path, connection: "DuckDBPyConnection", hash_key: bytes) -> None:
@@ -123,14 +139,14 @@ def _create(path: Path, connection: "DuckDBPyConnection", hash_key: bytes) -> No
         raise
 
 
-def _refuse_place(path: Path) -> None:
+def refuse_place(path: Path) -> None:
     refuse_inherited(path)
     if path.is_dir():
         raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'toolspan.duckdb'}.")
     refuse_network(path)
 
 
-def _refuse_foreign(path: Path) -> None:
+def refuse_foreign(path: Path) -> None:
     """
     Raises where *path* was never a store, before lock files are left beside it.
 

@@ -8,6 +8,7 @@ when its next span comes, and settles again.
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolspan.store import SettleResult
+from toolspan.store.columns import trace_bytes
 from toolspan.store.statements import Bounds, run
 from toolspan.store.totals import add_totals
 
@@ -44,7 +45,7 @@ def count_touched(connection: "DuckDBPyConnection", writer: int) -> SettleResult
 
 def settle(connection: "DuckDBPyConnection", due: Due) -> SettleResult:
     """
-    Settles the groups that are *due*, within the transaction that is open.
+    Settles the groups that are *due*, within the transaction that is open; `settled_groups` tells which.
     """
     run(connection, "choose_groups", **due._asdict())
     [(first_ns, last_ns)] = connection.execute("select min(first_ns), max(last_ns) from due").fetchall()
@@ -56,3 +57,14 @@ def settle(connection: "DuckDBPyConnection", due: Due) -> SettleResult:
     run(connection, "settle", **bounds._asdict())
     add_totals(connection, bounds, sign=1)
     return SettleResult(*map(int, counts))
+
+
+def settled_groups(connection: "DuckDBPyConnection") -> list[frozenset[bytes]]:
+    """
+    The groups that the last `settle` of this connection settled, as their traces.
+    """
+    members: dict[tuple[int, int], list[bytes]] = {}
+    rows = connection.execute("select group_hi, group_lo, trace_hi, trace_lo from due").fetchall()
+    for group_hi, group_lo, trace_hi, trace_lo in rows:
+        members.setdefault((group_hi, group_lo), []).append(trace_bytes(trace_hi, trace_lo))
+    return [frozenset(traces) for traces in members.values()]

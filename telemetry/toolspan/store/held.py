@@ -1,0 +1,240 @@
+"""
+The store in a DuckDB file, held for life: the collector's. One connection, the store's lock, one writer, any readers.
+
+What `DuckDBStore` does for each batch (lock, open, note, close) is done once. A transaction is durable and noted when
+`write` returns, so whatever it was given may be acknowledged then.
+"""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from toolspan.config import Settings
+from toolspan.derive import derive
+from toolspan.records import SpanFacts
+from toolspan.store import AppendResult
+from toolspan.store.appending import Intent, append_spans
+from toolspan.store.changes import Changes, Derived, Knows, Settled
+from toolspan.store.connecting import explaining
+from toolspan.store.copying import copy_open
+from toolspan.store.duckdb import real_path
+from toolspan.store.grouping import load_groups
+from toolspan.store.holding import Holding
+from toolspan.store.intake import count_intake
+from toolspan.store.ledger import count_commit
+from toolspan.store.mending import Tell
+from toolspan.store.overview import count_open
+from toolspan.store.pruning import PruneResult, next_slice, prune_spans, prune_tasks
+from toolspan.store.schema import settings_of
+from toolspan.store.settling import Due, settle, settled_groups
+from toolspan.store.totals import is_time_to_sum_up, sum_up
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SECOND_NS: Final = 10**9
+#: How often spans that are needed no more are looked for: it reads the arrival of every kept trace.
+_PRUNE_NS: Final = 60 * _SECOND_NS
+#: A log of this size is replayed in 2 s after a crash, and checkpointed in as much; `write` waits for it.
+MOST_WAL_BYTES: Final = 512 * 2**20
+
+
+class Written(NamedTuple):
+    """
+    What one transaction did, now that it is durable: what became of the spans, which groups got some, which settled.
+    """
+
+    appended: AppendResult
+    derived: Sequence[Derived]
+    settled: Sequence[Settled]
+
+
+class HeldStore:
+    """
+    A store in the file *path*, open until it is closed.
+
+    Args:
+        url: where others can ask meanwhile; whoever wants the file is told.
+        settings: grace period, open timeout, how long a late span counts, escalation tools.
+        tell: is told, in one line each, of what a person should know: losses, a file that was taken away.
+        timeout_s: how long to wait for others that use the file, before it is opened.
+
+    Raises:
+        StoreError: the file cannot be made or opened.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        url: str,
+        settings: Settings,
+        tell: Tell,
+        timeout_s: float = 30.0,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.path = real_path(path)
+        self._settings = settings
+        self._clock_ns = clock_ns
+        self._guard = RLock()
+        self._holding = Holding(self.path, url=url, tell=tell, timeout_s=timeout_s)
+        self._pruned_ns = 0
+        self._holding.file()
+
+    def hash_key(self) -> bytes:
+        """
+        The key with which arguments are hashed: the file's own.
+        """
+        with self.reading() as connection:
+            return bytes.fromhex(str(settings_of(connection)["hash_key"]))
+
+    def write(self, spans: Sequence[SpanFacts], *, knows: Knows, rejected: int = 0, settles: bool = True) -> Written:
+        """
+        Keeps the *spans* that are new, counts those that were *rejected* before, and settles what is overdue.
+
+        Raises:
+            StoreError: nothing of it was kept.
+        """
+        changes = Changes(knows)
+        with self._transaction() as connection:
+            now_ns = self._clock_ns()
+            appended = append_spans(connection, spans, self._intent(now_ns), changes)
+            count_intake(connection, {"rejected": rejected}, now_ns=now_ns)
+            if settles:
+                self._settle(connection, now_ns, changes)
+        return Written(appended, changes.derived, changes.settled)
+
+    def open_tasks(self) -> int:
+        """
+        How many tasks are not settled.
+        """
+        with self.reading() as connection:
+            return count_open(connection)
+
+    @contextmanager
+    def reading(self) -> Generator["DuckDBPyConnection"]:
+        """
+        A cursor that sees the store as it is now, whatever is written while the block runs; for any thread.
+
+        Raises:
+            StoreError: the store is not open just now, or a query failed.
+        """
+        self._holding.refuse_child()
+        with explaining(self.path), self._holding.readers.reading() as cursor:
+            yield cursor
+
+    def prune(self, before_ns: int) -> PruneResult:
+        """
+        Deletes the tasks that ended before *before_ns*, an hour of them at a time: who writes waits for no more.
+        """
+        tasks = calls = 0
+        until_ns = self._next_slice(0, before_ns)
+        while until_ns is not None:
+            with self._transaction() as connection:
+                result = prune_tasks(connection, before_ns=until_ns)
+            tasks, calls = tasks + result.tasks, calls + result.calls
+            until_ns = self._next_slice(until_ns, before_ns)
+        if tasks:
+            self.checkpoint()
+        return PruneResult(tasks, calls)
+
+    def snapshot(self, target: Path) -> None:
+        """
+        Copies the store to the file *target*, as it is at one moment, beside whoever writes.
+        """
+        self._holding.refuse_child()
+        with explaining(self.path), self._holding.readers.reading() as cursor:
+            cursor.rollback()  # a copy is a transaction of its own
+            copy_open(cursor, self._holding.own(), real_path(target.parent) / target.name)
+
+    def wal_bytes(self) -> int:
+        """
+        How large the log is that a restart would replay.
+        """
+        try:
+            return self.path.with_name(f"{self.path.name}.wal").stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """
+        Puts the log into the file.
+        """
+        self._holding.refuse_child()
+        with self._guard, explaining(self.path):
+            self._holding.file().connection.execute("checkpoint")
+
+    def close(self) -> None:
+        """
+        Closes the file and gives up its lock.
+        """
+        with self._guard:
+            self._holding.close()
+
+    @contextmanager
+    def _transaction(self) -> Generator["DuckDBPyConnection"]:
+        """
+        One transaction, durable and noted when the block ends, and nothing of it kept where it raises.
+        """
+        self._holding.refuse_child()
+        with self._guard, explaining(self.path):
+            connection = self._holding.file().connection
+            try:
+                connection.begin()
+                count_commit(connection)
+                yield connection
+                connection.commit()
+                # asked again: by now the file may be another, with all that was committed
+                file = self._holding.file()
+                file.acknowledge()
+            except BaseException:
+                self._holding.let_go()
+                raise
+            if self.wal_bytes() > MOST_WAL_BYTES:
+                file.connection.execute("checkpoint")
+
+    def _settle(self, connection: "DuckDBPyConnection", now_ns: int, changes: Changes) -> None:
+        settings = self._settings
+        due = Due(
+            None,
+            now_ns - round(settings.grace_s * _SECOND_NS),
+            now_ns - round(settings.open_timeout_s * _SECOND_NS),
+        )
+        result = settle(connection, due)
+        if result.groups:
+            groups = settled_groups(connection)
+            unknown = [traces for traces in groups if not changes.knows(traces)]
+            changes.settled += [Settled(traces, None) for traces in groups if changes.knows(traces)]
+            changes.settled += self._load_settled(connection, unknown)
+            if is_time_to_sum_up(connection):
+                sum_up(connection)
+        if now_ns - self._pruned_ns >= _PRUNE_NS:
+            self._pruned_ns = now_ns
+            closed_ns = now_ns - round(settings.late_s * _SECOND_NS)
+            prune_spans(connection, closed_ns=closed_ns, most_spans=settings.max_spans)
+
+    def _load_settled(self, connection: "DuckDBPyConnection", groups: Sequence[frozenset[bytes]]) -> list[Settled]:
+        """
+        The *groups* with their rows as they were before they settled.
+        """
+        if not groups:
+            return []
+        loaded = load_groups(connection, [min(traces) for traces in groups])
+        return [
+            Settled(
+                frozenset(span.trace_id for span in spans),
+                derive(spans, escalation_tools=self._settings.escalation_tools, settled=False),
+            )
+            for spans in loaded
+        ]
+
+    def _intent(self, now_ns: int) -> Intent:
+        late_ns = round(self._settings.late_s * _SECOND_NS)
+        return Intent(0, now_ns, self._settings.escalation_tools, late_ns)
+
+    def _next_slice(self, after_ns: int, before_ns: int) -> int | None:
+        with self.reading() as connection:
+            return next_slice(connection, after_ns, before_ns)

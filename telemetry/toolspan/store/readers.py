@@ -1,0 +1,73 @@
+"""
+Cursors of a connection that others write through: many at once, each in a read transaction, none of them in the way.
+
+DuckDB gives every transaction the rows as they were when it began, so a reader neither waits for the writer nor makes
+it wait. What a reader could do is to keep an old database alive: while a cursor of it is open, opening the file again
+in this process gives the old database, broken or not. So before the connection is closed, all cursors are.
+"""
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from toolspan.errors import StoreError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: An interrupted query ends within milliseconds; a reader that is elsewhere meanwhile has its cursor closed under it.
+_INTERRUPT_S: Final = 2.0
+
+
+class Readers:
+    """
+    Reads through cursors of one connection after the other; *name* is the store in what people are told.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._connection: DuckDBPyConnection | None = None
+        self._cursors: list[DuckDBPyConnection] = []
+
+    def serve(self, connection: "DuckDBPyConnection") -> None:
+        """
+        Reads through *connection* from now on.
+        """
+        with self._changed:
+            self._connection = connection
+
+    @contextmanager
+    def reading(self) -> Generator["DuckDBPyConnection"]:
+        """
+        A cursor that sees the store as it is now, whatever is written while the block runs.
+
+        Raises:
+            StoreError: the store is not open just now.
+        """
+        with self._changed:
+            if self._connection is None:
+                raise StoreError(f"{self._name} is not open just now; ask again in a moment.")
+            cursor = self._connection.cursor()
+            self._cursors.append(cursor)
+        try:
+            cursor.begin()
+            yield cursor
+        finally:
+            cursor.close()  # which rolls back: nothing was written
+            with self._changed:
+                self._cursors.remove(cursor)
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """
+        Lets nobody begin to read, and ends who does.
+        """
+        with self._changed:
+            self._connection = None
+            for cursor in self._cursors:
+                cursor.interrupt()
+            self._changed.wait_for(lambda: not self._cursors, timeout=_INTERRUPT_S)
+            for cursor in self._cursors:
+                cursor.close()
