@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolspan.changes import Changes, Derived
 from toolspan.derive import derive
 from toolspan.groups import split_groups
 from toolspan.records import Rows, SpanFacts, extend
 from toolspan.store import AppendResult
-from toolspan.store.changes import Changes, Derived
 from toolspan.store.columns import DerivedRows, row_tables, span_table, trace_table
 from toolspan.store.group_states import GroupStates
 from toolspan.store.grouping import Known, batch_of, known_groups, load_spans, traces_of

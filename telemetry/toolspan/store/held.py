@@ -12,12 +12,12 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from toolspan.changes import Changes, Derived, Knows, Settled
 from toolspan.config import Settings
 from toolspan.derive import derive
 from toolspan.records import SpanFacts
 from toolspan.store import AppendResult
 from toolspan.store.appending import Intent, append_spans
-from toolspan.store.changes import Changes, Derived, Knows, Settled
 from toolspan.store.connecting import explaining
 from toolspan.store.copying import copy_open
 from toolspan.store.duckdb import real_path
