@@ -5,7 +5,7 @@ Files in, rows out: framing → decoder → store, with everything that was not 
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from toolspan.arguments import ArgumentHasher
 from toolspan.config import Settings
@@ -81,7 +81,7 @@ def read_files(
                 continue
             for reason, count in decoded.rejected.items():
                 intake.rejected[reason] += count
-                _tell(on_problem, f"{payload.where}: {count} span(s) rejected: {_REASONS[reason]}")
+                _tell(on_problem, f"{payload.where}: {count} span(s) rejected: {REJECTIONS[reason]}")
             intake.spans += len(decoded.spans) + sum(decoded.rejected.values())
             result = store.append(decoded.spans)
             intake.new += result.new
@@ -91,7 +91,8 @@ def read_files(
     return intake
 
 
-_REASONS = {
+#: What is wrong with spans that are rejected, by reason.
+REJECTIONS: Final = {
     "trace_id": "trace id is not 16 bytes, or zero",
     "span_id": "span id is not 8 bytes, or zero",
     "time": "no time, or one outside 1970 to 2262",

@@ -29,7 +29,7 @@ from toolspan.store.mending import Tell
 from toolspan.store.overview import count_open
 from toolspan.store.pruning import PruneResult, next_slice, prune_spans, prune_tasks
 from toolspan.store.schema import settings_of
-from toolspan.store.settling import Due, settle, settled_groups
+from toolspan.store.settling import Due, count_overdue, settle, settled_groups
 from toolspan.store.totals import is_time_to_sum_up, sum_up
 
 if TYPE_CHECKING:
@@ -114,6 +114,13 @@ class HeldStore:
         with self.reading() as connection:
             return count_open(connection)
 
+    def overdue(self) -> int:
+        """
+        How many tasks the next `write` would settle.
+        """
+        with self.reading() as connection:
+            return count_overdue(connection, self._due(self._clock_ns()))
+
     @contextmanager
     def reading(self) -> Generator["DuckDBPyConnection"]:
         """
@@ -197,13 +204,7 @@ class HeldStore:
                 file.connection.execute("checkpoint")
 
     def _settle(self, connection: "DuckDBPyConnection", now_ns: int, changes: Changes) -> None:
-        settings = self._settings
-        due = Due(
-            None,
-            now_ns - round(settings.grace_s * _SECOND_NS),
-            now_ns - round(settings.open_timeout_s * _SECOND_NS),
-        )
-        result = settle(connection, due)
+        result = settle(connection, self._due(now_ns))
         if result.groups:
             groups = settled_groups(connection)
             unknown = [traces for traces in groups if not changes.knows(traces)]
@@ -213,8 +214,16 @@ class HeldStore:
                 sum_up(connection)
         if now_ns - self._pruned_ns >= _PRUNE_NS:
             self._pruned_ns = now_ns
-            closed_ns = now_ns - round(settings.late_s * _SECOND_NS)
-            prune_spans(connection, closed_ns=closed_ns, most_spans=settings.max_spans)
+            closed_ns = now_ns - round(self._settings.late_s * _SECOND_NS)
+            prune_spans(connection, closed_ns=closed_ns, most_spans=self._settings.max_spans)
+
+    def _due(self, now_ns: int) -> Due:
+        settings = self._settings
+        return Due(
+            None,
+            now_ns - round(settings.grace_s * _SECOND_NS),
+            now_ns - round(settings.open_timeout_s * _SECOND_NS),
+        )
 
     def _load_settled(self, connection: "DuckDBPyConnection", groups: Sequence[frozenset[bytes]]) -> list[Settled]:
         """
