@@ -12,9 +12,9 @@ import pytest
 from tests import otlp_builder as build
 from tests.cli_runner import Cli, scene, write
 from tests.rows import call, rows, task
+from toolspan.call_records import FIELDS
 from toolspan.cli._calls_table import latest_of, print_calls
 from toolspan.cli._reading import select_calls
-from toolspan.cli.calls import FIELDS
 
 
 class TestJsonl:

@@ -10,7 +10,7 @@ One SQL file per number, and one function per file that answers with a pandas fr
 a query's text.
 """
 
-from toolspan_queries._asking import Asked, Connection, Result, fetch
+from toolspan_queries._asking import Asked, Connection, Result, ask, fetch
 from toolspan_queries._catalogue import Query, QueryError, load, names
 from toolspan_queries.frames import (
     calls,
@@ -47,6 +47,7 @@ __all__ = [
     "Query",
     "QueryError",
     "Result",
+    "ask",
     "calls",
     "class_audit",
     "cluster",

@@ -72,16 +72,25 @@ def fetch(connection: Connection, row: Callable[..., Row], /, **asked: Unpack[As
     name = next((name for name, of_query in ROWS.items() if of_query is row), None)
     if name is None:
         raise QueryError(f"No query has rows of the type {row!r}; take one of toolspan_queries.rows.")
+    return [row(*values) for values in ask(connection, name, **asked).fetchall()]
+
+
+def ask(connection: Connection, name: str, /, **asked: Unpack[Asked]) -> Result:
+    """
+    The answer of the query *name* as the connection gives it.
+
+    Raises:
+        QueryError: there is no such query, or it cannot be asked this.
+    """
+    query = load(name)
     unknown = asked.keys() - _EVERYTHING.keys()
     if unknown:
         raise QueryError(f"Cannot ask for {min(unknown)!r}; there are {', '.join(_EVERYTHING)}.")
     given: dict[str, object] = {**_EVERYTHING, **asked}
     if given["by"] not in _GROUPS:
         raise QueryError(f"Cannot group by {given['by']!r}; there are agent, service and environment.")
-    query = load(name)
     values = {parameter: _writable(given[parameter]) for parameter in query.parameters}
-    result = connection.execute(query.text, values)
-    return [row(*values) for values in result.fetchall()]
+    return connection.execute(query.text, values)
 
 
 def _writable(value: object) -> object:

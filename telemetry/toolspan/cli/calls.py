@@ -4,12 +4,13 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
 import click
 
+from toolspan.call_records import FIELDS
 from toolspan.cli._calls_table import latest_of, print_calls
 from toolspan.cli._csv import write_csv
 from toolspan.cli._explain import explain, explain_stored
@@ -21,31 +22,6 @@ from toolspan.cli._reading import CallKey, Reading, reading
 from toolspan.errors import InputError
 from toolspan.records import Call
 from toolspan.scope import Scope
-from toolspan.windows import format_time, milliseconds
-
-Value = str | int | float | bool | None
-
-#: The fields of a record and where each comes from; what is not known is None.
-FIELDS: Final[Mapping[str, Callable[[Call], Value]]] = {
-    "trace_id": lambda call: call.trace_id.hex(),
-    "span_id": lambda call: call.span_id.hex(),
-    "task_id": lambda call: call.task_id,
-    "step_id": lambda call: call.step_id or None,
-    "tool": lambda call: call.tool,
-    "agent": lambda call: call.agent or None,
-    "service": lambda call: call.service or None,
-    "started_at": lambda call: format_time(call.started_ns),
-    "duration_ms": lambda call: milliseconds(max(0, call.ended_ns - call.started_ns)),
-    "outcome": lambda call: call.outcome,
-    "class": lambda call: call.error_class,
-    "code": lambda call: call.code,
-    "evidence": lambda call: call.evidence or None,
-    "attempts": lambda call: call.attempts,
-    "follows": lambda call: None if call.follows is None else call.follows.hex(),
-    "follow_up": lambda call: call.follow_up,
-    "presumed": lambda call: call.presumed,
-    "verdict": lambda call: call.verdict,
-}
 
 #: Fewer are a slip of the hand rather than an id.
 _MIN_DIGITS: Final = 4

@@ -5,7 +5,7 @@ Numbers are not made this way: `toolspan_queries` computes them where the rows a
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolspan.records import Call, Episode, Escalation, Rows, Task, TaskTool
 from toolspan.scope import EVERYTHING, Scope
@@ -25,6 +25,7 @@ from calls as c
 join tasks as t using (task)
 where c.task_ended_ns = t.ended_ns and {condition}
 order by c.started_ns, c.trace_hi, c.trace_lo, c.span_id
+{limit}
 """
 _TASKS: Final = """
 select task_id, trace_hi, trace_lo, name, agent, service, environment, started_ns, ended_ns, outcome, outcome_source,
@@ -65,13 +66,51 @@ def read_rows(connection: "DuckDBPyConnection", scope: Scope = EVERYTHING) -> Ro
     return Rows(
         list(read_calls(connection, scope._replace(tool=None))),
         [_task(row) for row in _select(connection, _TASKS, condition, values)],
-        [
-            Escalation(row[0], trace_bytes(row[1], row[2]), _id(row[3]), *row[4:])
-            for row in _select(connection, _ESCALATIONS, condition, values)
-        ],
+        [_escalation(row) for row in _select(connection, _ESCALATIONS, condition, values)],
         [Episode(row[0], row[1], _id(row[2]), *row[3:]) for row in _select(connection, _EPISODES, condition, values)],
         [TaskTool(*row) for row in _select(connection, _TASK_TOOLS, condition, values)],
     )
+
+
+class Place(NamedTuple):
+    """
+    A call's place in the order of calls: by start, then by its ids.
+    """
+
+    started_ns: int
+    trace_id: bytes
+    span_id: bytes
+
+
+def read_page(
+    connection: "DuckDBPyConnection",
+    scope: Scope,
+    *,
+    limit: int,
+    after: Place | None = None,
+    task_id: str | None = None,
+    span: str = "",
+) -> list[Call]:
+    """
+    At most *limit* calls as `read_calls` gives them, from the one *after* a place on; only those whose span id, in hex,
+    begins with *span*.
+    """
+    condition, values = _calls_condition(scope, task_id)
+    if after is not None:
+        condition += (
+            " and (c.started_ns, c.trace_hi, c.trace_lo, c.span_id) > ($started_ns, $trace_hi, $trace_lo, $span_id)"
+        )
+        values |= {
+            "started_ns": after.started_ns,
+            "trace_hi": int.from_bytes(after.trace_id[:8], "big"),
+            "trace_lo": int.from_bytes(after.trace_id[8:], "big"),
+            "span_id": int.from_bytes(after.span_id, "big"),
+        }
+    if span:
+        condition += " and c.span_id between $first_id and $last_id"
+        values |= {"first_id": int(span.ljust(16, "0"), 16), "last_id": int(span.ljust(16, "f"), 16)}
+    text = _CALLS.format(condition=condition, limit=f"limit {limit:d}")
+    return [_call(row) for row in connection.execute(text, values).fetchall()]
 
 
 def read_calls(
@@ -80,19 +119,35 @@ def read_calls(
     """
     The calls of the tasks in *scope* (and of its tool only), or of one task, in order of start; some at a time.
     """
+    condition, values = _calls_condition(scope, task_id)
+    return map(_call, _select(connection, _CALLS, condition, values))
+
+
+def read_task(connection: "DuckDBPyConnection", task_id: str) -> tuple[Task, list[Escalation]] | None:
+    """
+    The task of that id with its escalations; None where there is none.
+    """
+    condition, values = "t.task_id = $task_id", {"task_id": task_id}
+    tasks = [_task(row) for row in _select(connection, _TASKS, condition, values)]
+    if not tasks:
+        return None
+    return tasks[0], [_escalation(row) for row in _select(connection, _ESCALATIONS, condition, values)]
+
+
+def _calls_condition(scope: Scope, task_id: str | None) -> tuple[str, dict[str, object]]:
     condition, values = _condition(scope)
     if scope.tool is not None:
         condition, values = f"{condition} and c.tool = $tool", {**values, "tool": scope.tool}
     if task_id is not None:
         condition, values = f"{condition} and t.task_id = $task_id", {**values, "task_id": task_id}
-    return map(_call, _select(connection, _CALLS, condition, values))
+    return condition, values
 
 
 def _select(
     connection: "DuckDBPyConnection", statement: str, condition: str, values: Mapping[str, object]
 ) -> Iterator[tuple[Any, ...]]:
     cursor = connection.cursor()
-    cursor.execute(statement.format(condition=condition), dict(values))
+    cursor.execute(statement.format(condition=condition, limit=""), dict(values))
     while rows := cursor.fetchmany(_BATCH_ROWS):
         yield from rows
     cursor.close()
@@ -130,6 +185,10 @@ def _call(row: tuple[Any, ...]) -> Call:
 
 def _task(row: tuple[Any, ...]) -> Task:
     return Task(row[0], trace_bytes(row[1], row[2]), *row[3:])
+
+
+def _escalation(row: tuple[Any, ...]) -> Escalation:
+    return Escalation(row[0], trace_bytes(row[1], row[2]), _id(row[3]), *row[4:])
 
 
 def _id(number: int) -> bytes:
