@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from toolspan.errors import ConfigError
+from toolspan.metrics import DEFAULT_LIMITS, Limits
 from toolspan.numbers import DEFAULT_TARGETS, Targets
 from toolspan.rules import RuleBook
 
@@ -34,7 +35,8 @@ class Settings:
     not replace it. *ignored_arguments* do not make a call another call (idempotency keys). A call of one of
     *escalation_tools* is an escalation. *grace_s*: a task whose span has ended settles after this long without
     new spans, any other after *open_timeout_s*; a span up to *late_s* later still re-settles it, unless the store keeps
-    more than *max_spans* spans and its group was silent for long.
+    more than *max_spans* spans and its group was silent for long. *metric_limits* bounds the series of Prometheus, and
+    *metric_hold_s* is how long one stays 0 once it was shown.
     """
 
     hash_key: bytes = field(default_factory=new_hash_key, repr=False)
@@ -47,6 +49,8 @@ class Settings:
     open_timeout_s: float = 900.0
     late_s: float = 86_400.0
     max_spans: int = 20_000_000
+    metric_limits: Limits = DEFAULT_LIMITS
+    metric_hold_s: float = 0.0
 
 
 def load_settings(
@@ -85,6 +89,8 @@ def _with_file(settings: Settings, path: str) -> Settings:
         open_timeout_s=config.settle.open_timeout,
         late_s=config.settle.late,
         max_spans=config.store.max_spans,
+        metric_limits=Limits(**config.metrics.model_dump(exclude={"hold"})),
+        metric_hold_s=config.metrics.hold,
     )
 
 

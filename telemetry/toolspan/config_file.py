@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from toolspan.errors import ConfigError
 from toolspan.evidence.error_documents import to_code
 from toolspan.evidence.payloads import is_array, is_object
+from toolspan.metrics import DEFAULT_LIMITS
 from toolspan.numbers import DEFAULT_TARGETS
 from toolspan.positions import Place, key_lines
 from toolspan.rules import GRPC_CODES, Condition, EvidenceRule, RuleBook, compile_pattern, grpc_name
@@ -185,6 +186,19 @@ class StoreTable(_Strict):
     max_spans: Annotated[int, Field(ge=1)] = 20_000_000
 
 
+class MetricsTable(_Strict):
+    """
+    `[metrics]`: how many series there may be, and how many seconds a series stays 0 once it was shown, which is for
+    more than one scraper.
+    """
+
+    tools: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMITS.tools
+    codes_per_tool: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMITS.codes_per_tool
+    error_series: Annotated[int, Field(ge=1, le=100_000)] = DEFAULT_LIMITS.error_series
+    remembered: Annotated[int, Field(ge=1_000)] = DEFAULT_LIMITS.remembered
+    hold: _Seconds = 0.0
+
+
 class TargetsTable(_Strict):
     """
     `[targets]`: when a tool is broken.
@@ -207,6 +221,7 @@ class ConfigFile(_Strict):
     arguments: ArgumentsTable = ArgumentsTable()
     settle: SettleTable = SettleTable()
     store: StoreTable = StoreTable()
+    metrics: MetricsTable = MetricsTable()
     targets: TargetsTable = TargetsTable()
 
 
@@ -329,6 +344,7 @@ def _known_keys(place: Place) -> list[str]:
         "arguments": ArgumentsTable,
         "settle": SettleTable,
         "store": StoreTable,
+        "metrics": MetricsTable,
         "targets": TargetsTable,
     }
     model = tables[place[0]] if len(place) > 1 else ConfigFile

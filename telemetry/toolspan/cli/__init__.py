@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "calls": "One record per tool call, in order of start.",
         "doctor": "Why there are no numbers, or what weakens the ones there are.",
         "ingest": "Add spans to a store, which the other commands read.",
+        "collect": "Receive spans over OTLP, keep them in a store, and answer for it.",
         "check": "Whether the targets are kept; exit 1 when one is broken.",
         "prune": "Delete old tasks from a store.",
         "snapshot": "Copy a store to a file while it is in use.",

@@ -3,6 +3,17 @@ The numbers as Prometheus counts them: a fold over rows as they are written, wit
 """
 
 from toolspan.metrics.families import FAMILIES, Bucket, Definition, Exemplar, Family, Kind, Point
-from toolspan.metrics.fold import Limits, Metrics
+from toolspan.metrics.fold import DEFAULT_LIMITS, Limits, Metrics
 
-__all__ = ["FAMILIES", "Bucket", "Definition", "Exemplar", "Family", "Kind", "Limits", "Metrics", "Point"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "FAMILIES",
+    "Bucket",
+    "Definition",
+    "Exemplar",
+    "Family",
+    "Kind",
+    "Limits",
+    "Metrics",
+    "Point",
+]

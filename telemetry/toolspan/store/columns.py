@@ -327,6 +327,16 @@ def _task_tools(rows: Rows, tasks: _Tasks) -> dict[str, Column]:
     }
 
 
+def arrow_stream(table: Table) -> bytes:
+    """
+    *table* as an Arrow IPC stream.
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
 #: Of `TaskTool`, all that are counts.
 _COUNTS: Final = tuple(name for name in TaskTool._fields if name not in {"task_id", "tool", "wasted_ns", "streak_code"})
 

@@ -27,12 +27,18 @@ HELD_CHECKPOINT_AT: Final = "1GB"
 _LONGEST_DETAIL: Final = 300
 #: What DuckDB 1.2 to 2.0 say of bytes that are not what was written. A newer storage version is none of these.
 _DAMAGE: Final = re.compile(r"[Cc]orrupt|not a valid DuckDB|enough bytes|replaying WAL|Serialization Error")
-#: Also said where what reads and writes a store cannot be imported. By the interpreter that runs, since another's pip
-#: installs elsewhere; where toolspan is installed, pip finds in it what the extra is, also when it came from a clone.
-INSTALL: Final = (
-    "A store file needs DuckDB, which is not installed;"
-    f" {quote(sys.executable or 'python3')} -m pip install 'toolspan[duckdb]' installs it."
-)
+
+
+def install_command(extra: str) -> str:
+    """
+    What installs *extra*: by the interpreter that runs, since another's pip installs elsewhere; where toolspan is
+    installed, pip finds in it what the extra is, also when it came from a clone.
+    """
+    return f"{quote(sys.executable or 'python3')} -m pip install 'toolspan[{extra}]'"
+
+
+#: Also said where what reads and writes a store cannot be imported.
+INSTALL: Final = f"A store file needs DuckDB, which is not installed; {install_command('duckdb')} installs it."
 
 
 class DamagedError(StoreError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolspan.groups import split_groups, traces_named_by
 from toolspan.records import SpanFacts
 from toolspan.store.columns import decode_span, task_key, task_table, trace_bytes, trace_table
-from toolspan.store.statements import given, run
+from toolspan.store.statements import Fetched, given, run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -88,11 +88,22 @@ def load_spans(connection: "DuckDBPyConnection", groups: Iterable[Known]) -> Ite
     """
     The kept spans of *groups*, in the order in which they came.
     """
+    return map(decode_span, _span_rows(connection, groups))
+
+
+def trace_rows(connection: "DuckDBPyConnection", traces: Iterable[bytes]) -> Fetched:
+    """
+    As `load_groups`, but the rows as they stand in the table, for `columns.decode_span`.
+    """
+    return _span_rows(connection, _groups_of(connection, set(traces), []))
+
+
+def _span_rows(connection: "DuckDBPyConnection", groups: Iterable[Known]) -> Fetched:
     traces = {trace for group in groups for trace in group.traces}
     if not traces:
         return []
     with given(connection, asked_traces=trace_table(sorted(traces))):
-        return map(decode_span, run(connection, "load_spans"))
+        return run(connection, "load_spans")
 
 
 def _groups_of(connection: "DuckDBPyConnection", traces: Iterable[bytes], tasks: Sequence[int]) -> list[Known]:

@@ -1,0 +1,88 @@
+"""
+`toolspan collect`: the collector, until it is told to end.
+"""
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from toolspan.cli._messages import say
+from toolspan.cli._options import config_option, debug_option, store_option
+from toolspan.cli._text import inert
+from toolspan.config import load_settings
+from toolspan.errors import StoreError
+from toolspan.windows import parse_age
+
+if TYPE_CHECKING:
+    from toolspan.collector.service import Addresses
+
+#: What the extra `collector` installs.
+_PACKAGES: Final = ("duckdb", "grpc", "httptools", "prometheus_client", "pyarrow", "starlette", "uvicorn")
+
+
+@click.command("collect")
+@store_option("Write to the store S, which is made where it is not there")
+@click.option("--otlp-http", metavar="HOST:PORT", default="127.0.0.1:4318", show_default=True, help="Or off.")
+@click.option("--otlp-grpc", metavar="HOST:PORT", default="127.0.0.1:4317", show_default=True, help="Or off.")
+@click.option(
+    "--http", metavar="HOST:PORT", default="127.0.0.1:9464", show_default=True, help="Metrics and the API; or off."
+)
+@click.option("--retention", metavar="AGE", help="Delete tasks that ended longer ago, such as 30d; else none.")
+@click.option("--tls-cert", metavar="FILE", help="Certificate in PEM: TLS on all ports.")
+@click.option("--tls-key", metavar="FILE", help="Its key.")
+@click.option("--insecure", is_flag=True, help="Let others than this machine in without a token (TOOLSPAN_TOKEN).")
+@config_option
+@debug_option
+def collect(store: Path, retention: str | None, insecure: bool, config: str | None, **given: str | None) -> None:
+    """
+    Receive spans over OTLP, keep them in a store, and answer for it: Prometheus, the API, and the other commands.
+
+    A span is durable before its sender is told so. One collector holds the store; the other commands ask it by
+    --store http://HOST:PORT. Where TOOLSPAN_TOKEN is set, all who talk to it have to send it as bearer token.
+    """
+    if any(find_spec(name) is None for name in _PACKAGES):
+        from toolspan.store.connecting import install_command
+
+        raise StoreError(
+            f"The collector needs packages that are not installed; {install_command('collector')} installs them."
+        )
+    from toolspan.collector.access import OFF, TOKEN_VARIABLE, check_tls, check_token, parse_endpoint, refuse_public
+    from toolspan.collector.service import Places, Plan, serve
+
+    settings = load_settings(environ=os.environ, config_path=config)
+    places = Places(
+        *(
+            parse_endpoint(given[name] or OFF, option=f"--{name.replace('_', '-')}")
+            for name in ("otlp_http", "otlp_grpc", "http")
+        )
+    )
+    token = check_token(os.environ.get(TOKEN_VARIABLE))
+    refuse_public([place for place in places if place is not None], token=token, is_insecure=insecure)
+    plan = Plan(
+        store,
+        places,
+        token,
+        check_tls(given["tls_cert"], given["tls_key"]),
+        retention_ns=None if retention is None else parse_age(retention),
+    )
+    serve(plan, settings, tell=say, announce=lambda found: _announce(store, found))
+
+
+def _announce(store: Path, addresses: "Addresses") -> None:
+    """
+    Says where it listens; the last line is the sign that it does.
+    """
+    click.echo(f"toolspan collects into {inert(str(store))} (process {os.getpid()})")
+    if addresses.otlp_http:
+        click.echo(f"  OTLP/HTTP  {addresses.otlp_http}")
+    if addresses.otlp_grpc:
+        click.echo(f"  OTLP/gRPC  {addresses.otlp_grpc}")
+    if addresses.http:
+        click.echo(f"  metrics    {addresses.http}/metrics")
+        click.echo(f"  answers    toolspan report --store {addresses.http}")
+    click.echo("Ctrl-C ends it; what was acknowledged is kept.")
+    sys.stdout.flush()
