@@ -66,6 +66,7 @@ def serve_plain(path: str) -> None:
         def log_request(self, code: object = "-", size: object = "-") -> None:
             del code, size
 
+    ThreadingHTTPServer.request_queue_size = 128
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     print(server.server_address[1], flush=True)
     server.serve_forever()
