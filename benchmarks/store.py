@@ -24,9 +24,9 @@ import duckdb
 from core import bare_loop
 from generate import requests
 
-from toolspan.cli._loading import collections_rare
 from toolspan.cli.ingest import Ingestion
 from toolspan.config import Settings
+from toolspan.garbage import collections_rare
 from toolspan.pipeline import make_decoder
 from toolspan.report_answers import ask_report
 from toolspan.store.duckdb import DuckDBStore

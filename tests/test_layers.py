@@ -15,6 +15,7 @@ EDGES = {
     "config_file",
     "diagnosis",
     "framing",
+    "garbage",
     "otlp",
     "otlp_messages",
     "pipeline",

@@ -66,20 +66,3 @@ def collections_paused() -> Generator[None, None, None]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-@contextmanager
-def collections_rare() -> Generator[None, None, None]:
-    """
-    Reads with few garbage collections, for input that may never end.
-
-    A batch is tens of thousands of records that all live until it is handed on. Looked for every 700 objects, as is
-    usual, garbage costs a fifth of the time of reading; every 100 000, next to nothing.
-    """
-    usual = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

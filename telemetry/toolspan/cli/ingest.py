@@ -19,7 +19,7 @@ import click
 from toolspan.arguments import ArgumentHasher
 from toolspan.cli._batches import Batches
 from toolspan.cli._live import LiveInput, interruptible, stdin_descriptor
-from toolspan.cli._loading import NOTHING_READ, collections_rare, conflict_line
+from toolspan.cli._loading import NOTHING_READ, conflict_line
 from toolspan.cli._messages import say
 from toolspan.cli._options import config_option, debug_option, format_option, input_options, store_option
 from toolspan.cli._problems import Problems
@@ -28,6 +28,7 @@ from toolspan.cli._stores import DEFAULT_STORE, open_store
 from toolspan.cli._text import counted, duration, inert
 from toolspan.config import Settings, load_settings
 from toolspan.errors import InputError, ToolspanError
+from toolspan.garbage import collections_rare
 from toolspan.otlp import Decoded, Decoder
 from toolspan.pipeline import Intake, make_decoder, read_files
 from toolspan.recognise import Recogniser

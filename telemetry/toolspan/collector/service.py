@@ -29,6 +29,7 @@ from toolspan.collector.questions import Context
 from toolspan.collector.writing import Limits, Writer
 from toolspan.config import Settings
 from toolspan.errors import StoreError, ToolspanError
+from toolspan.garbage import collections_rare
 from toolspan.metrics import Metrics
 from toolspan.prometheus import MetricsCollector
 from toolspan.store.held import HeldStore
@@ -92,7 +93,8 @@ def serve(
         StoreError: the store cannot be opened.
         ToolspanError: a fault ended it.
     """
-    asyncio.run(_serve(plan, settings, tell=tell, announce=announce))
+    with collections_rare():
+        asyncio.run(_serve(plan, settings, tell=tell, announce=announce))
 
 
 async def _serve(
