@@ -20,6 +20,7 @@ EDGES = {
     "otlp_messages",
     "pipeline",
     "prometheus",
+    "remote",
     "store",
     "survey",
 }

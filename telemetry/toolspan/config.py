@@ -15,6 +15,8 @@ from toolspan.metrics import DEFAULT_LIMITS, Limits
 from toolspan.numbers import DEFAULT_TARGETS, Targets
 from toolspan.rules import RuleBook
 
+#: What a collector and those who talk to it share; the environment is what others on the machine cannot read.
+TOKEN_VARIABLE = "TOOLSPAN_TOKEN"  # noqa: S105 - a name
 #: 256 bits, the size of the hash that the key is for.
 _KEY_BYTES = 32
 

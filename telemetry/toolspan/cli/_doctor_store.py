@@ -6,54 +6,57 @@ known from the file that was ingested alone. That is said, and nothing is guesse
 the spans that came last, since those of months would take minutes and cannot be mended any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolspan.cli._doctor_scope import filter_findings, unit_findings
-from toolspan.cli._reading import StoreReading
+from toolspan.cli._reading import Reading, StoreReading
+from toolspan.cli._remote import RemoteReading
 from toolspan.cli._store_findings import Looked, findings_of, last_arrival, sums_of
 from toolspan.cli._stores import open_store
 from toolspan.cli._text import counted, percent
 from toolspan.config import Settings
 from toolspan.derive import derive
 from toolspan.diagnosis import Diagnosis, Examined, Finding, Severity, diagnose
+from toolspan.groups import split_groups
 from toolspan.records import Rows, SpanFacts
 from toolspan.scope import Scope
 from toolspan.survey import Survey, measure
 from toolspan.windows import format_time, milliseconds
 
 if TYPE_CHECKING:
+    from toolspan.remote import Collector
     from toolspan.store.examining import StoreFacts
 
-#: Half a second's work; an agent of a span a second sends as many in six hours.
-_MOST_SPANS: Final = 20_000
 #: What the shape of spans tells; whatever else `diagnose` finds rests on what a store does not keep.
 _OF_SHAPE: Final = frozenset({"top_of_trace", "missing_parents", "clock"})
 
 
-def examine_store(path: Path, settings: Settings, *, scope: Scope, now_ns: int) -> tuple[Looked, Diagnosis]:
+class Seen(NamedTuple):
     """
-    What is in the store *path*, and what is wrong with it for someone who asked for the rows in *scope*.
+    What a store shows: its *facts*, how many tasks are *waiting* to be settled, the groups to which spans came last,
+    and what is wrong with what was asked for.
+    """
+
+    facts: "StoreFacts"
+    waiting: int
+    groups: list[list[SpanFacts]]
+    filtered: list[Finding]
+
+
+def examine_store(
+    store: "Path | Collector", settings: Settings, *, scope: Scope, now_ns: int
+) -> tuple[Looked, Diagnosis]:
+    """
+    What is in *store*, and what is wrong with it for someone who asked for the rows in *scope*.
     """
     told: list[str] = []
-    store = open_store(path, purpose="toolspan doctor", settings=settings, tell=told.append)
-    # after the store is open: where its packages are missing, that says which to install
-    from toolspan.store.examining import examine, latest_groups
-
-    with store.reading() as file:
-        reading, facts = StoreReading(file), examine(file.connection)
-        groups = latest_groups(file.connection, most_spans=_MOST_SPANS)
-        waiting = store.waiting_in(file)
-        filtered = list(
-            filter_findings(
-                scope,
-                reading.names(),
-                ends_ns=(facts.first_end_ns, facts.last_end_ns),
-                has_calls=lambda part: bool(reading.report(scope=part, targets=settings.targets)["tools"]),
-            )
-        )
-    looked = Looked(path, facts, waiting, measure(groups), sum(map(len, groups)))
+    if isinstance(store, Path):
+        facts, waiting, groups, filtered = _see_file(store, settings, scope=scope, tell=told.append)
+    else:
+        facts, waiting, groups, filtered = _see_collector(store, settings, scope=scope)
+    looked = Looked(store, facts, waiting, measure(groups), sum(map(len, groups)))
     of_shape = diagnose(Examined(Survey(), looked.shape, _rows(groups, settings))).findings
     found = [
         *findings_of(looked, told=told, now_ns=now_ns),
@@ -63,6 +66,35 @@ def examine_store(path: Path, settings: Settings, *, scope: Scope, now_ns: int) 
     ]
     ordered = [finding for severity in Severity for finding in found if finding.severity == severity]
     return looked, Diagnosis(_verdict(facts, ordered), ordered)
+
+
+def _see_file(path: Path, settings: Settings, *, scope: Scope, tell: Callable[[str], None]) -> Seen:
+    store = open_store(path, purpose="toolspan doctor", settings=settings, tell=tell)
+    # after the store is open: where its packages are missing, that says which to install
+    from toolspan.store.examining import LATEST_SPANS, examine, latest_groups
+
+    with store.reading() as file:
+        facts = examine(file.connection)
+        groups = latest_groups(file.connection, most_spans=LATEST_SPANS)
+        filtered = _filtered(StoreReading(file), facts, settings, scope)
+        return Seen(facts, store.waiting_in(file), groups, filtered)
+
+
+def _see_collector(collector: "Collector", settings: Settings, *, scope: Scope) -> Seen:
+    facts, waiting = collector.facts()
+    groups = split_groups(collector.spans())
+    return Seen(facts, waiting, groups, _filtered(RemoteReading(collector), facts, settings, scope))
+
+
+def _filtered(reading: Reading, facts: "StoreFacts", settings: Settings, scope: Scope) -> list[Finding]:
+    return list(
+        filter_findings(
+            scope,
+            reading.names(),
+            ends_ns=(facts.first_end_ns, facts.last_end_ns),
+            has_calls=lambda part: bool(reading.report(scope=part, targets=settings.targets)["tools"]),
+        )
+    )
 
 
 def _rows(groups: list[list[SpanFacts]], settings: Settings) -> Rows:

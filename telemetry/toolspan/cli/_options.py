@@ -9,15 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from toolspan.cli._stores import DEFAULT_STORE, STORE_VARIABLE, require_packages, store_path
+from toolspan.cli._stores import DEFAULT_STORE, STORE_VARIABLE, find_store, require_file, require_packages
 from toolspan.errors import InputError
 from toolspan.framing.source import display_name
 from toolspan.scope import Dimension, Scope
 from toolspan.windows import parse_window
+
+if TYPE_CHECKING:
+    from toolspan.remote import Collector
 
 Command = Callable[..., None]
 
@@ -74,12 +77,12 @@ def debug_option(command: Command) -> Command:
 
 class Source(NamedTuple):
     """
-    Where rows are read from: OTLP *files* (`-` is standard input) or the file of a *store*, by the settings of *config*
-    or of the environment.
+    Where rows are read from: OTLP *files* (`-` is standard input) or a *store*, a file or a collector, by the settings
+    of *config* or of the environment.
     """
 
     files: tuple[str, ...]
-    store: Path | None = None
+    store: "Path | Collector | None" = None
     config: str | None = None
 
 
@@ -96,12 +99,12 @@ def source_options(command: Command) -> Command:
     def with_source(files: tuple[str, ...], store: str | None, config: str | None, **rest: object) -> None:
         if files and store is not None:
             raise InputError("Give either files or --store; toolspan ingest FILE --store S adds files to a store.")
-        path = None if files else store_path(store, environ=os.environ)
-        if path is not None and not _is_named(store) and not os.path.lexists(path):
-            raise InputError(f"No {DEFAULT_STORE} is here: give {_FORMS}, or a store by --store.")
-        if path is not None:
+        found = None if files else find_store(store, environ=os.environ)
+        if isinstance(found, Path):
+            if not _is_named(store) and not os.path.lexists(found):
+                raise InputError(f"No {DEFAULT_STORE} is here: give {_FORMS}, or a store by --store.")
             require_packages()
-        command(source=Source(files, path, config), **rest)
+        command(source=Source(files, found, config), **rest)
 
     return with_source
 
@@ -128,26 +131,31 @@ def input_options(command: Command) -> Command:
     return with_files
 
 
-def store_option(what: str) -> Callable[[Command], Command]:
+def store_option(what: str, *, is_file: bool = False) -> Callable[[Command], Command]:
     """
-    `--store`, which says *what* is done with it; the command gets the path *store*.
+    `--store`, which says *what* is done with it; the command gets the *store*, a path or a collector: where it
+    *is_file*, a path.
     """
 
     def decorate(command: Command) -> Command:
-        @click.option("--store", metavar="S", help=_store_help(what))
+        @click.option("--store", metavar="S", help=_store_help(what, is_file=is_file))
         @wraps(command)
         def with_store(store: str | None, **rest: object) -> None:
-            path = store_path(store, environ=os.environ)
-            require_packages()
-            command(store=path, **rest)
+            found = find_store(store, environ=os.environ)
+            if is_file:
+                require_file(found)
+            if isinstance(found, Path):
+                require_packages()
+            command(store=found, **rest)
 
         return with_store
 
     return decorate
 
 
-def _store_help(what: str) -> str:
-    return f"{what}: a DuckDB file; else that of {STORE_VARIABLE}, else ./{DEFAULT_STORE}."
+def _store_help(what: str, *, is_file: bool = False) -> str:
+    kinds = "a DuckDB file" if is_file else "a DuckDB file, or the address of a collector (http://HOST:PORT)"
+    return f"{what}: {kinds}; else that of {STORE_VARIABLE}, else ./{DEFAULT_STORE}."
 
 
 def config_option(command: Command) -> Command:

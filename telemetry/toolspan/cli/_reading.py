@@ -8,6 +8,7 @@ then prints: somebody who reads its output slowly must stop nobody.
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from toolspan.cli._loading import load_files
@@ -114,6 +115,11 @@ def reading(source: Source, *, purpose: str) -> Generator[tuple[Reading, Setting
     settings = load_settings(environ=os.environ, config_path=source.config)
     if source.store is None:
         yield FilesReading(load_files(source.files, settings)), settings
+        return
+    if not isinstance(source.store, Path):
+        from toolspan.cli._remote import RemoteReading
+
+        yield RemoteReading(source.store), settings
         return
     store = open_store(source.store, purpose=purpose, settings=settings)
     with store.reading() as file:

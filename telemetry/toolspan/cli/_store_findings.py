@@ -12,6 +12,7 @@ from toolspan.survey import Shape
 from toolspan.windows import format_time
 
 if TYPE_CHECKING:
+    from toolspan.remote import Collector
     from toolspan.store.examining import StoreFacts
 
 _DAY_NS: Final = 86_400 * 10**9
@@ -22,11 +23,11 @@ _ASK_FILE: Final = "Ask toolspan doctor FILE, with a file that was ingested: it 
 
 class Looked(NamedTuple):
     """
-    What was found in the store *path*: its *facts*, how many tasks are *waiting* to be settled, and the *shape* of the
-    *spans* that came last.
+    What was found in the store *path*, a file or a collector: its *facts*, how many tasks are *waiting* to be settled,
+    and the *shape* of the *spans* that came last.
     """
 
-    path: Path
+    path: "Path | Collector"
     facts: "StoreFacts"
     waiting: int
     shape: Shape

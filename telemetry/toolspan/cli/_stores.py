@@ -15,6 +15,7 @@ from toolspan.framing.source import display_name
 
 if TYPE_CHECKING:
     from toolspan.config import Settings
+    from toolspan.remote import Collector
     from toolspan.store.duckdb import DuckDBStore
 
 STORE_VARIABLE: Final = "TOOLSPAN_STORE"
@@ -25,29 +26,51 @@ DEFAULT_STORE: Final = "toolspan.duckdb"
 TIMEOUT_S: Final = 30.0
 
 #: `chdb:/dir` has one slash or three; of any other name only the two slashes tell an address from a file.
+_COLLECTOR: Final = re.compile(r"https?:", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://|(?:https?|clickhouse|chdb):", re.IGNORECASE)
 #: What the extra `duckdb` installs.
 _PACKAGES: Final = frozenset({"duckdb", "msgspec", "numpy", "pyarrow"})
 
 
-def store_path(name: str | None, *, environ: Mapping[str, str]) -> Path:
+def find_store(name: str | None, *, environ: Mapping[str, str]) -> "Path | Collector":
     """
-    The file of the store *name*; where none is named, of that in `TOOLSPAN_STORE`, else `./toolspan.duckdb`.
+    The file or the collector of the store *name*; where none is named, of that in `TOOLSPAN_STORE`, else
+    `./toolspan.duckdb`.
 
     Raises:
-        InputError: the name is none of a file.
+        InputError: the name is none of a store that this build has.
     """
     if name is None:
         name = environ.get(STORE_VARIABLE) or DEFAULT_STORE
     if name in ("", "-"):
         raise InputError(f"A store is a file: give its path, for example --store {DEFAULT_STORE}.")
+    if _COLLECTOR.match(name):
+        from toolspan.config import TOKEN_VARIABLE
+        from toolspan.remote import Collector
+
+        return Collector(name, token=environ.get(TOKEN_VARIABLE))
     if _ADDRESS.match(name):
         # the one place that says which stores this build has
         raise InputError(
-            f"No store {display_name(name)}: this build has stores in DuckDB files only, no collector and no"
-            f" ClickHouse yet; give the path of a file, for example --store {DEFAULT_STORE}."
+            f"No store {display_name(name)}: this build has stores in DuckDB files and behind collectors, no ClickHouse"
+            f" yet; give the path of a file (--store {DEFAULT_STORE}), or http://HOST:PORT."
         )
     return Path(name)
+
+
+def require_file(store: "Path | Collector") -> Path:
+    """
+    *store*, which is a file of our own.
+
+    Raises:
+        InputError: it is a collector.
+    """
+    if isinstance(store, Path):
+        return store
+    raise InputError(
+        f"{display_name(str(store))} is a collector, which takes spans over OTLP: send them to its OTLP address"
+        " (http://HOST:4318/v1/traces), or name a file."
+    )
 
 
 def open_store(

@@ -13,7 +13,7 @@ import click
 from toolspan.cli._messages import say
 from toolspan.cli._options import config_option, debug_option, store_option
 from toolspan.cli._text import inert
-from toolspan.config import load_settings
+from toolspan.config import TOKEN_VARIABLE, load_settings
 from toolspan.errors import StoreError
 from toolspan.windows import parse_age
 
@@ -25,7 +25,7 @@ _PACKAGES: Final = ("duckdb", "grpc", "httptools", "prometheus_client", "pyarrow
 
 
 @click.command("collect")
-@store_option("Write to the store S, which is made where it is not there")
+@store_option("Write to the store S, which is made where it is not there", is_file=True)
 @click.option("--otlp-http", metavar="HOST:PORT", default="127.0.0.1:4318", show_default=True, help="Or off.")
 @click.option("--otlp-grpc", metavar="HOST:PORT", default="127.0.0.1:4317", show_default=True, help="Or off.")
 @click.option(
@@ -50,7 +50,7 @@ def collect(store: Path, retention: str | None, insecure: bool, config: str | No
         raise StoreError(
             f"The collector needs packages that are not installed; {install_command('collector')} installs them."
         )
-    from toolspan.collector.access import OFF, TOKEN_VARIABLE, check_tls, check_token, parse_endpoint, refuse_public
+    from toolspan.collector.access import OFF, check_tls, check_token, parse_endpoint, refuse_public
     from toolspan.collector.service import Places, Plan, serve
 
     settings = load_settings(environ=os.environ, config_path=config)

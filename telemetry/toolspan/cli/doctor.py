@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +23,9 @@ from toolspan.diagnosis import Diagnosis, Examined
 from toolspan.scope import Scope
 from toolspan.taxonomy import ErrorClass
 from toolspan.windows import milliseconds, parse_window
+
+if TYPE_CHECKING:
+    from toolspan.remote import Collector
 
 
 @click.command("doctor")
@@ -59,8 +63,8 @@ def _of_files(source: Source, settings: Settings, *, scope: Scope, output: str) 
     print_census(console, examined.survey)
 
 
-def _of_store(path: Path, settings: Settings, *, scope: Scope, output: str) -> None:
-    if os.path.lexists(path):
+def _of_store(path: "Path | Collector", settings: Settings, *, scope: Scope, output: str) -> None:
+    if not isinstance(path, Path) or os.path.lexists(path):
         looked, diagnosis = examine_store(path, settings, scope=scope, now_ns=time.time_ns())
         document, checked = stored_document(looked, diagnosis), stored_line(looked)
     else:

@@ -63,7 +63,7 @@ class Counts(NamedTuple):
 
 @click.command("ingest")
 @input_options
-@store_option("Add to the store S")
+@store_option("Add to the store S", is_file=True)
 @config_option
 @format_option("table", "json")
 @debug_option

@@ -5,6 +5,7 @@
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from toolspan.config import Settings
 from toolspan.errors import InputError
 from toolspan.windows import format_time, parse_time
 
+if TYPE_CHECKING:
+    from toolspan.remote import Collector
+
 
 @click.command("prune")
 @click.option(
@@ -23,7 +27,7 @@ from toolspan.windows import format_time, parse_time
 @store_option("Delete from the store S")
 @format_option("table", "json")
 @debug_option
-def prune(before: str, store: Path, output: str) -> None:
+def prune(before: str, store: "Path | Collector", output: str) -> None:
     """
     Delete old tasks from a store.
 
@@ -34,8 +38,11 @@ def prune(before: str, store: Path, output: str) -> None:
     before_ns = parse_time(before, now_ns=now_ns)
     if before_ns > now_ns:
         raise InputError(f"{before!r} is still to come, so nothing would be left; give a time that has passed.")
-    require_store(store)
-    deleted = open_store(store, purpose="toolspan prune", settings=Settings()).prune(before_ns)
+    if isinstance(store, Path):
+        require_store(store)
+        deleted = open_store(store, purpose="toolspan prune", settings=Settings()).prune(before_ns)
+    else:
+        deleted = store.prune(before_ns)
     if output == "json":
         click.echo(json.dumps({"tasks": deleted.tasks, "calls": deleted.calls}))
     else:

@@ -4,6 +4,7 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +14,15 @@ from toolspan.cli._text import inert
 from toolspan.config import Settings
 from toolspan.errors import InputError
 
+if TYPE_CHECKING:
+    from toolspan.remote import Collector
+
 
 @click.command("snapshot")
 @click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
 @store_option("Copy the store S")
 @debug_option
-def snapshot(target: Path, store: Path) -> None:
+def snapshot(target: Path, store: "Path | Collector") -> None:
     """
     Copy a store to a file while it is in use.
 
@@ -32,5 +36,8 @@ def snapshot(target: Path, store: Path) -> None:
         raise InputError(f"Cannot write {name}: there is no folder {folder}; create it (mkdir -p), or name another.")
     if not os.access(target.parent, os.W_OK):
         raise InputError(f"Cannot write {name}: permission denied in {folder}; name a file elsewhere.")
-    open_store(store, purpose="toolspan snapshot", settings=Settings()).snapshot(target)
+    if isinstance(store, Path):
+        open_store(store, purpose="toolspan snapshot", settings=Settings()).snapshot(target)
+    else:
+        store.snapshot(target)
     click.echo(f"{inert(str(store))} copied to {name}.")

@@ -19,10 +19,9 @@ from typing import Final, NamedTuple
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from toolspan.config import TOKEN_VARIABLE
 from toolspan.errors import InputError
 
-#: In the environment, since what is on the command line everybody on the machine can read.
-TOKEN_VARIABLE: Final = "TOOLSPAN_TOKEN"  # noqa: S105 - a name
 OFF: Final = "off"
 _LISTEN: Final = 1024
 _TOKEN: Final = re.compile(r"[!-~]+")

@@ -5,7 +5,7 @@ The answers: each is a function of what is asked and of one look at the store.
 import base64
 import secrets
 import time
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from toolspan.call_records import whole_record
 from toolspan.collector.asking import place_text
@@ -17,7 +17,7 @@ from toolspan.records import Escalation, Task
 from toolspan.report_answers import ask_report, ask_report_by
 from toolspan.scope import Scope
 from toolspan.store.columns import arrow_stream, trace_bytes
-from toolspan.store.examining import examine
+from toolspan.store.examining import LATEST_SPANS, examine
 from toolspan.store.grouping import trace_rows
 from toolspan.store.overview import known_names
 from toolspan.store.reading import Place, read_calls, read_page, read_task
@@ -25,9 +25,6 @@ from toolspan.store.statements import run
 from toolspan.windows import format_time, parse_time
 from toolspan_queries import Asked as QueryAsked
 from toolspan_queries import QueryError, ask, load, names
-
-#: As many as `doctor` looks at.
-MOST_SPANS: Final = 20_000
 
 
 def healthz(_: Context, __: Question) -> Answer:
@@ -208,7 +205,7 @@ def spans(context: Context, question: Question) -> Answer:
     text = question.asked.values.get("trace")
     with context.store.reading() as connection:
         if text is None:
-            latest = run(connection, "latest_traces", most_spans=MOST_SPANS)
+            latest = run(connection, "latest_traces", most_spans=LATEST_SPANS)
             traces = [trace_bytes(high, low) for high, low in latest]
         else:
             traces = [_trace_id(text)]

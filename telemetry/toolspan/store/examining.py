@@ -3,7 +3,7 @@ What a store file says of itself, for whoever sees less in it than was expected.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolspan.records import SpanFacts
 from toolspan.store.columns import trace_bytes
@@ -15,6 +15,9 @@ from toolspan.store.statements import run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+#: Half a second's work; an agent of a span a second sends as many in six hours.
+LATEST_SPANS: Final = 20_000
 
 
 class ToolFacts(NamedTuple):
