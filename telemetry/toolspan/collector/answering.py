@@ -69,7 +69,7 @@ def query(context: Context, question: Question) -> Answer:
     with context.store.reading() as connection:
         result: Any = ask(connection, name, **_query_asked(scope, by or ""))
         if ARROW in question.accept:
-            return Answer(arrow_stream(result.to_arrow_table()), ARROW)
+            return Answer(arrow_stream(result.to_arrow_reader().read_all()), ARROW)
         columns = [column[0] for column in result.description]
         rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
     return as_json({"name": name, "definition": definition, "window": _window(scope), "rows": rows})

@@ -14,12 +14,17 @@ from toolspan_queries import names
 _STRING: Final[Schema] = {"type": "string"}
 _WHOLE: Final[Schema] = {"type": "integer"}
 _BYTES: Final[Schema] = {"type": "string", "format": "binary"}
-_TIME: Final[Schema] = {"type": "string", "examples": ["2026-05-04T10:00:00Z", "24h"]}
+#: RFC 3339, or an age.
+TIME: Final[Schema] = {
+    "type": "string",
+    "pattern": r"^([0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9:.]+([Zz]|[+-][0-9:]+)?)?|([0-9]+([.][0-9]+)?(ms|[smhdw]))+)$",
+    "examples": ["2026-05-04T10:00:00Z", "24h"],
+}
 _HEX: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{1,16}$"}
 
 _WINDOW: Final = (
-    Parameter("since", "Tasks that ended then or later: RFC 3339, or an age.", _TIME),
-    Parameter("until", "Tasks that ended before.", _TIME),
+    Parameter("since", "Tasks that ended then or later: RFC 3339, or an age.", TIME),
+    Parameter("until", "Tasks that ended before.", TIME),
 )
 _FILTERS: Final = (
     Parameter("tool", "Only this tool.", _STRING),
@@ -178,7 +183,7 @@ OPERATIONS: Final[Sequence[Operation]] = (
         method="POST",
         body={
             "type": "object",
-            "properties": {"before": _TIME},
+            "properties": {"before": TIME},
             "required": ["before"],
             "additionalProperties": False,
         },
