@@ -4,12 +4,11 @@ What the API answers, and how it says no; the document that describes it.
 
 import json
 from collections.abc import Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from tests.facts import trace_id
@@ -28,6 +27,10 @@ from toolspan.store.held import HeldStore
 from toolspan.store.reading import read_rows
 from toolspan.tracker import Tracker
 from toolspan_queries import names
+
+# neither has types
+pa: Any = import_module("pyarrow")
+openmetrics: Any = import_module("prometheus_client.openmetrics.parser")
 
 READY = WriterState(True, "", 0, 0, 0.0)
 
@@ -173,7 +176,7 @@ class TestHealth:
 
         assert 'toolspan_calls_total{outcome="ok",tool="search"} 2.0' in text.text
         assert "text/plain" in text.headers["content-type"]
-        families = list(text_string_to_metric_families(open_metrics.text))
+        families = list(openmetrics.text_string_to_metric_families(open_metrics.text))
         examples = [sample.exemplar for family in families for sample in family.samples if sample.exemplar]
         assert {trace_id(1).hex(), trace_id(2).hex()} >= {example.labels["trace_id"] for example in examples} > set()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.collectors import running
 from toolspan import cli
 from toolspan.config import load_settings
 from toolspan.evidence.error_documents import read_envelope
@@ -98,7 +99,7 @@ def test_the_line_for_cron_names_what_there_is() -> None:
 
 def test_the_first_screen_is_what_the_command_prints() -> None:
     """The report at the top of the README is the real one."""
-    (console,) = blocks("console")
+    console, _ = blocks("console")
     command, _, shown = console.partition("\n")
 
     result = run(command.rpartition("&&")[2])
@@ -151,3 +152,23 @@ def test_the_example_is_what_its_script_writes(tmp_path: Path) -> None:
     made = tmp_path / "travel-agent.otlp.jsonl.gz"
     # compared unpacked: zlib's output differs between builds
     assert gzip.decompress((ROOT / "docs" / made.name).read_bytes()) == gzip.decompress(made.read_bytes())
+
+
+def test_the_collector_says_what_is_shown(tmp_path: Path) -> None:
+    """The command as it stands, but for its ports, which may be taken here."""
+    _, console = blocks("console")
+    command, *shown = console.splitlines()
+
+    with running(tmp_path / "toolspan.duckdb", *shlex.split(command)[5:]) as collector:
+        said = collector.head
+        assert 0 == collector.end()
+
+    assert "$ toolspan collect --store toolspan.duckdb" in command
+    assert [told(line) for line in shown] == [told(line) for line in said.splitlines()]
+
+
+def told(line: str) -> str:
+    """
+    *line* without what differs from one run to the next.
+    """
+    return re.sub(r"into \S+ \(process \d+\)|:\d+", "", line)

@@ -19,11 +19,11 @@ from toolspan.call_records import call_of
 from toolspan.errors import InputError, StoreError
 from toolspan.records import Call, SpanFacts
 from toolspan.scope import Scope
-from toolspan.store.pruning import PruneResult
 from toolspan.windows import format_time
 
 if TYPE_CHECKING:
     from toolspan.store.examining import StoreFacts
+    from toolspan.store.pruning import PruneResult
 
 #: A query over a hundred million calls takes seconds; a collector that does not answer for so long is not there.
 _TIMEOUT_S: Final = 60.0
@@ -41,15 +41,8 @@ class Collector:
     """
 
     def __init__(self, url: str, *, token: str | None) -> None:
-        try:
-            parts = urlsplit(url)
-            is_address = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        except ValueError:
-            is_address = False
-        if not is_address or parts.path not in _PATHS or parts.query or parts.fragment or parts.username is not None:
-            raise InputError(
-                f"{url!r} is no address of a collector: give http://HOST:PORT, such as http://127.0.0.1:9464."
-            )
+        if not _is_address(url):
+            raise InputError(f"{url!r} is no address of a collector: give http://HOST:PORT, as http://127.0.0.1:9464.")
         self.url = url.rstrip("/")
         self._session = requests.Session()
         if token:
@@ -104,8 +97,8 @@ class Collector:
 
         document = self._get("/api/v1/store", {})
         tools = {name: ToolFacts(**counts) for name, counts in document["tools"].items()}
-        values = {name: document[name] for name in StoreFacts._fields}
-        return StoreFacts(**{**values, "tools": tools}), int(document["waiting_tasks"])
+        values = [tools if name == "tools" else document[name] for name in StoreFacts._fields]
+        return StoreFacts._make(values), int(document["waiting_tasks"])
 
     def spans(self, trace_id: bytes | None = None) -> list[SpanFacts]:
         """
@@ -119,10 +112,12 @@ class Collector:
             for row in document["spans"]
         ]
 
-    def prune(self, before_ns: int) -> PruneResult:
+    def prune(self, before_ns: int) -> "PruneResult":
         """
         Deletes the tasks that ended before *before_ns*.
         """
+        from toolspan.store.pruning import PruneResult
+
         response = self._ask("POST", "/api/v1/prune", json={"before": format_time(before_ns)})
         return PruneResult(**self._document(response))
 
@@ -194,6 +189,15 @@ class Collector:
 
     def _stranger(self) -> str:
         return f"{self.url} is no toolspan collector, or not its --http address (9464 where nobody said otherwise)."
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    return is_whole and parts.path in _PATHS and not (parts.query or parts.fragment) and parts.username is None
 
 
 def _parameters(scope: Scope) -> dict[str, object]:

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _PATIENCE_S = 60
 
 class Answer(NamedTuple):
     """
-    What a server answered.
+    What a server answered; the names of headers are in lower case.
     """
 
     status: int
@@ -90,10 +90,14 @@ def ask(url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
     """
     try:
         with urlopen(Request(url, body, dict(headers)), timeout=_PATIENCE_S) as response:  # noqa: S310 - of our own
-            return Answer(response.status, response.read(), dict(response.headers))
+            return Answer(response.status, response.read(), _lower(response.headers.items()))
     except HTTPError as error:
         with error:
-            return Answer(error.code, error.read(), dict(error.headers))
+            return Answer(error.code, error.read(), _lower(error.headers.items()))
+
+
+def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers}
 
 
 def start(

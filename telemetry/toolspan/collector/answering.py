@@ -5,7 +5,8 @@ The answers: each is a function of what is asked and of one look at the store.
 import base64
 import secrets
 import time
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from toolspan.call_records import whole_record
 from toolspan.collector.asking import place_text
@@ -25,6 +26,9 @@ from toolspan.store.statements import run
 from toolspan.windows import format_time, parse_time
 from toolspan_queries import Asked as QueryAsked
 from toolspan_queries import QueryError, ask, load, names
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 def healthz(_: Context, __: Question) -> Answer:
@@ -67,12 +71,29 @@ def query(context: Context, question: Question) -> Answer:
         raise NotFoundError(str(error)) from error
     scope, by = question.asked.scope(), question.asked.by()
     with context.store.reading() as connection:
-        result: Any = ask(connection, name, **_query_asked(scope, by or ""))
+        asked = _query_asked(scope, by or "")
         if ARROW in question.accept:
-            return Answer(arrow_stream(result.to_arrow_reader().read_all()), ARROW)
+            relation: Any = ask(_Relations(connection), name, **asked)
+            return Answer(arrow_stream(relation.to_arrow_table()), ARROW)
+        result: Any = ask(connection, name, **asked)
         columns = [column[0] for column in result.description]
         rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
     return as_json({"name": name, "definition": definition, "window": _window(scope), "rows": rows})
+
+
+class _Relations:
+    """
+    Runs statements so that their answer can be had as Arrow, without a copy of it as Python's rows.
+    """
+
+    def __init__(self, connection: "DuckDBPyConnection") -> None:
+        self._connection = connection
+
+    def execute(self, query: str, parameters: Mapping[str, object], /) -> Any:
+        """
+        The answer as a relation.
+        """
+        return self._connection.sql(query, params=dict(parameters))
 
 
 def _query_asked(scope: Scope, by: str) -> QueryAsked:

@@ -11,6 +11,7 @@ from toolspan.collector.questions import ARROW, DUCKDB, JSON, TEXT, Operation, P
 from toolspan.documents import GroupedQuality, GroupedReport, Quality, Report
 from toolspan_queries import names
 
+_ANYTHING: Final[Schema] = {}
 _STRING: Final[Schema] = {"type": "string"}
 _WHOLE: Final[Schema] = {"type": "integer"}
 _BYTES: Final[Schema] = {"type": "string", "format": "binary"}
@@ -51,7 +52,8 @@ def _list(items: Schema) -> Schema:
 
 
 def _document(*types: type) -> Schema:
-    return {"anyOf": [_object(**{key: {} for key in each.__annotations__}) for each in types]}
+    schemas: list[Schema] = [_object(**dict.fromkeys(each.__annotations__, _ANYTHING)) for each in types]
+    return {"anyOf": schemas}
 
 
 _ANY: Final[Schema] = {"type": "object"}

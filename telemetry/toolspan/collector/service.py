@@ -41,8 +41,9 @@ DRAIN_S: Final = 30.0
 #: An exporter sends every five seconds: its connection stays open, nobody's for ever.
 _KEEP_ALIVE_S: Final = 65
 _NS: Final = 10**9
-#: How often what is older than the retention is looked for.
+#: How often what is older than the retention is looked for: each minute, or ten times in it.
 _RETENTION_S: Final = 60.0
+_RETENTION_PARTS: Final = 10
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 
@@ -246,7 +247,7 @@ def _retaining(store: HeldStore, retention_ns: int | None) -> Generator[None]:
     is_over = threading.Event()
 
     def retain(retention_ns: int) -> None:
-        while not is_over.wait(_RETENTION_S):
+        while not is_over.wait(min(_RETENTION_S, retention_ns / _NS / _RETENTION_PARTS)):
             try:
                 store.prune(time.time_ns() - retention_ns)
             except StoreError as error:
