@@ -19,7 +19,7 @@ from toolspan.errors import InputError, OverloadedError, StoreError, Unavailable
 from toolspan.metrics import Metrics
 from toolspan.prometheus import MetricsCollector
 from toolspan.records import SpanFacts
-from toolspan.store import held
+from toolspan.store.appending import append_spans
 from toolspan.store.held import HeldStore
 from toolspan.store.reading import read_rows
 from toolspan.tracker import Tracker
@@ -125,8 +125,8 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_held, self.goes_on = threading.Event(), threading.Event()
-        self._append: Any = held.append_spans
-        monkeypatch.setattr(held, "append_spans", self)
+        self._append: Any = append_spans
+        monkeypatch.setattr("toolspan.store.held.append_spans", self)
 
     def __call__(self, connection: object, spans: list[SpanFacts], *more: object) -> object:
         traces = {int.from_bytes(span.trace_id, "big") for span in spans}

@@ -4,4 +4,5 @@
 
 from toolspan.cli import main
 
-main()
+if __name__ == "__main__":  # a process that decodes imports this as well
+    main()

@@ -212,14 +212,17 @@ def test_a_full_disk_is_503_until_there_is_space(tmp_path: Path) -> None:
             ballast = disk / "ballast"
             ballast.write_bytes(bytes(shutil.disk_usage(disk).free - 400_000))
             full = collector.post(many)
+            unready = collector.get("/readyz")
             ballast.unlink()
+            wait_until(lambda: collector.get("/readyz").status == 200)  # by itself: nobody sends to who is not ready
             again = collector.post(build.json_line(otlp_trace_of(2)))
             calls = collector.calls()
             assert 0 == collector.end()
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
-    assert [200, 503, 200, 6] == [first.status, full.status, again.status, calls]
+    assert [200, 503, 503, 200, 6] == [first.status, full.status, unready.status, again.status, calls]
+    assert "free some space" in json.loads(unready.body)["reason"]
     assert "free some space" in json.loads(full.body)["message"]
     assert 1 <= int(full.headers["retry-after"])
 

@@ -9,6 +9,7 @@ asks `/readyz` meanwhile is told.
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import threading
@@ -47,6 +48,10 @@ _RETENTION_PARTS: Final = 10
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 
+#: That decode: one writer keeps about two of them busy, and on one core they would only be in its way.
+PROCESSES: Final = min(2, (os.cpu_count() or 1) - 1)
+
+
 class Places(NamedTuple):
     """
     Where the collector listens; None where it does not.
@@ -60,7 +65,7 @@ class Places(NamedTuple):
 class Plan(NamedTuple):
     """
     What is to be served: the file *store* at *places*, to those who know the *token* where there is one. Tasks older
-    than *retention_ns* are deleted, where it is given.
+    than *retention_ns* are deleted, where it is given. As many *processes* decode large requests.
     """
 
     store: Path
@@ -69,6 +74,7 @@ class Plan(NamedTuple):
     tls: Tls | None = None
     retention_ns: int | None = None
     limits: Limits = Limits()
+    processes: int = PROCESSES
 
 
 class Addresses(NamedTuple):
@@ -113,7 +119,13 @@ async def _serve(
         shown = MetricsCollector(metrics)
         tracker = Tracker(metrics, grace_ns=round(settings.grace_s * _NS), most=settings.metric_limits.remembered)
         writer = Writer(
-            store, settings=settings, metrics=shown, tracker=tracker, limits=plan.limits, on_failure=ending.fail
+            store,
+            settings=settings,
+            metrics=shown,
+            tracker=tracker,
+            limits=plan.limits,
+            processes=plan.processes,
+            on_failure=ending.fail,
         )
         context = Context(store, writer.state, settings)
         writer.start()

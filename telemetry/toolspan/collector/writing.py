@@ -21,15 +21,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from threading import Event, Lock, Thread
 from typing import Final, NamedTuple
 
+from toolspan.collector.decoding import Decoding
 from toolspan.collector.inlet import Receipt
 from toolspan.config import Settings
 from toolspan.errors import InputError, OverloadedError, StoreError, UnavailableError
-from toolspan.otlp import Decoded, Decoder
-from toolspan.pipeline import REJECTIONS, make_decoder
+from toolspan.otlp import Decoded
+from toolspan.pipeline import REJECTIONS
 from toolspan.prometheus import MetricsCollector
 from toolspan.store.held import HeldStore, Written
 from toolspan.tracker import Tracker
@@ -63,8 +65,8 @@ class Limits(NamedTuple):
 
 class WriterState(NamedTuple):
     """
-    How the writer is: whether it takes requests, and else *why* not; what waits, and when it last committed (Unix time
-    in seconds, 0 where it did not).
+    How the writer is: whether it takes requests and keeps them, and else *why* not; what waits, and when it last
+    committed (Unix time in seconds, 0 where it did not).
     """
 
     is_ready: bool
@@ -99,6 +101,7 @@ class Writer:
 
     Args:
         settings: rules, ignored arguments and the grace period; without a key of its own that of the store is used.
+        processes: how many decode beside this one.
         on_failure: is told, in one line, when a thread ends that should not.
     """
 
@@ -110,6 +113,7 @@ class Writer:
         metrics: MetricsCollector,
         tracker: Tracker,
         limits: Limits = Limits(),  # noqa: B008 - immutable
+        processes: int = 0,
         on_failure: Callable[[str], None] = _LOG.error,
     ) -> None:
         self._store = store
@@ -119,7 +123,7 @@ class Writer:
         self._on_failure = on_failure
         self._settle_s = min(_SETTLE_S, max(settings.grace_s / 4, _IDLE_S))
         key = settings.hash_key if settings.is_key_given else store.hash_key()
-        self._decoder: Decoder = make_decoder(replace(settings, hash_key=key))
+        self._decoding = Decoding(replace(settings, hash_key=key), processes=processes)
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._decoded: queue.Queue[_Ready | None] = queue.Queue(_MOST_DECODED)
         self._count = Lock()
@@ -128,6 +132,7 @@ class Writer:
         self._last_commit_s = 0.0
         self._settled_s = 0.0
         self._why = "it has not started"
+        self._trouble = ""
         self._is_over = Event()
         self._threads = [
             Thread(target=self._guarded, args=(run,), name=run.__name__.strip("_"), daemon=True)
@@ -169,9 +174,8 @@ class Writer:
         How it is now.
         """
         with self._count:
-            return WriterState(
-                not self._why, self._why, self._waiting_requests, self._waiting_bytes, self._last_commit_s
-            )
+            why = self._why or self._trouble
+            return WriterState(not why, why, self._waiting_requests, self._waiting_bytes, self._last_commit_s)
 
     def drain(self, timeout_s: float) -> bool:
         """
@@ -211,16 +215,17 @@ class Writer:
 
     def _decode_all(self) -> None:
         while (request := self._requests.get()) is not None:
-            try:
-                decoded = self._decoder.decode(request.data, is_json=request.is_json)
-            except InputError as error:
-                self._finish(request, error)
-            except Exception as error:  # noqa: BLE001 - one request must not stop the others
-                _LOG.exception("A request of %d bytes could not be decoded", len(request.data))
-                self._finish(request, error)
-            else:
-                self._decoded.put(_Ready(request, decoded))
+            self._decoding.decode(request.data, is_json=request.is_json, done=partial(self._hand_over, request))
+        self._decoding.close()
         self._decoded.put(None)
+
+    def _hand_over(self, request: _Request, outcome: Decoded | Exception) -> None:
+        if isinstance(outcome, Decoded):
+            self._decoded.put(_Ready(request, outcome))
+            return
+        if not isinstance(outcome, (InputError, UnavailableError)):
+            _LOG.error("A request of %d bytes could not be decoded", len(request.data), exc_info=outcome)
+        self._finish(request, outcome)
 
     def _write_all(self) -> None:
         is_over = False
@@ -257,7 +262,7 @@ class Writer:
         try:
             self._keep(group)
         except StoreError as error:
-            _LOG.warning("%s", error)
+            self._trouble_with(error)
             for each in group:
                 self._finish(each.request, UnavailableError(str(error), retry_after_s=_STORE_RETRY_S))
         except Exception as error:  # noqa: BLE001 - one request must not stop the others
@@ -269,6 +274,7 @@ class Writer:
                 for each in group:
                     self._write([each])
         else:
+            self._trouble = ""
             size = sum(len(each.request.data) for each in group)
             self._bytes_per_s = size / max(time.monotonic() - begun_s, 0.001)
             for each in group:
@@ -279,9 +285,10 @@ class Writer:
         rejected = sum((each.decoded.rejected for each in group), Counter[str]())
         settles = time.monotonic() - self._settled_s >= self._settle_s
         written = self._store.write(spans, knows=self._tracker.knows, rejected=rejected.total(), settles=settles)
+        self._count_written(written, received=len(spans) + rejected.total(), rejected=rejected)
         if settles:
             self._settled_s = time.monotonic()
-        self._count_written(written, received=len(spans) + rejected.total(), rejected=rejected)
+            self._count_due()
 
     def _count_written(self, written: Written, *, received: int, rejected: Counter[str]) -> None:
         now_ns = time.time_ns()
@@ -291,7 +298,6 @@ class Writer:
             for reason, count in drops.items():
                 metrics.drop(count, reason=reason)
             self._tracker.written(written.derived, written.settled, now_ns=now_ns)
-            self._tracker.tick(now_ns)
             metrics.set_last_commit(now_ns / _NS)
         self._last_commit_s = now_ns / _NS
 
@@ -309,13 +315,29 @@ class Writer:
             if is_idle and self._store.wal_bytes() > _IDLE_WAL_BYTES:
                 self._store.checkpoint()
         except StoreError as error:
+            self._trouble_with(error)
+
+    def _trouble_with(self, error: StoreError) -> None:
+        """
+        Remembers that the store cannot be written to, and says so once: on a full disk every request meets it.
+        """
+        if str(error) != self._trouble:
+            self._trouble = str(error)
             _LOG.warning("%s", error)
 
     def _settle_overdue(self) -> None:
         self._settled_s = time.monotonic()
-        if self._store.overdue():
+        # in trouble, whether or not anything is to be settled: nobody sends to who says that he is not ready
+        if self._trouble or self._store.overdue():
             written = self._store.write([], knows=self._tracker.knows)
+            self._trouble = ""
             self._count_written(written, received=0, rejected=Counter())
+        self._count_due()
+
+    def _count_due(self) -> None:
+        """
+        Counts calls that are due and did not settle: after what settled, so that most are looked at once.
+        """
         open_tasks = self._store.open_tasks()
         with self._metrics.folding() as metrics:
             self._tracker.tick(time.time_ns())
