@@ -57,7 +57,7 @@ class TestErrors:
             (("--before", "yesterday"), "Cannot read the time 'yesterday'"),
             (("--before", "2250-01-01"), "'2250-01-01' is still to come, so nothing would be left"),
             (("--before", "90d"), "toolspan.duckdb does not exist; toolspan ingest FILE --store toolspan.duckdb"),
-            (("--before", "90d", "--store", "http://localhost:9464"), "No store http://localhost:9464"),
+            (("--before", "90d", "--store", "clickhouse://localhost/x"), "No store clickhouse://localhost/x"),
         ],
     )
     def test_are_one_line_and_make_no_store(

@@ -39,9 +39,9 @@ _PACKAGES: Final = ("duckdb", "grpc", "httptools", "prometheus_client", "pyarrow
 @debug_option
 def collect(store: Path, retention: str | None, insecure: bool, config: str | None, **given: str | None) -> None:
     """
-    Receive spans over OTLP, keep them in a store, and answer for it: Prometheus, the API, and the other commands.
+    Receive spans over OTLP, keep them in a store, and answer for it.
 
-    A span is durable before its sender is told so. One collector holds the store; the other commands ask it by
+    Prometheus, programs and the other commands are answered. A span is durable before its sender is told so. One collector holds the store; the other commands ask it by
     --store http://HOST:PORT. Where TOOLSPAN_TOKEN is set, all who talk to it have to send it as bearer token.
     """
     if any(find_spec(name) is None for name in _PACKAGES):
