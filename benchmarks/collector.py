@@ -1,7 +1,7 @@
 """
 The collector over OTLP/HTTP, against two receivers that do less: spans per second until they can be queried.
 
-    python benchmarks/collector.py [throughput] [soak] [--spans 1000000] [--seconds 600] [--senders 16]
+    python benchmarks/collector.py [throughput] [soak] [--spans 1000000] [--seconds 600] [--senders 32]
 
 `throughput` sends the same requests to each of three servers in turn: a plain receiver and the best one we know (see
 `floors.py`; it needs `pip install ptars`), neither of which classifies anything, and `toolspan collect`. A span is
@@ -177,20 +177,28 @@ def post(connection: http.client.HTTPConnection, payload: bytes) -> float:
         time.sleep(float(response.headers["Retry-After"]))
 
 
+def family(pid: int) -> list[int]:
+    """
+    The process *pid* and those that it started.
+    """
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [pid, *(int(child) for thread in threads for child in (thread / "children").read_text().split())]
+
+
 def cpu_s(pid: int) -> float:
     """
-    CPU seconds of the process *pid* so far.
+    CPU seconds of the process *pid* and of those that it started, so far.
     """
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+    stats = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in family(pid)]
+    return sum(int(fields[11]) + int(fields[12]) for fields in stats) / _TICKS_PER_S
 
 
 def memory_mb(pid: int, field: str) -> float:
     """
-    `VmHWM` (the peak) or `VmRSS` of the process *pid*.
+    `VmHWM` (the peak) or `VmRSS` of the process *pid* and of those that it started.
     """
-    [size] = re.findall(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(size) / 1024
+    statuses = [Path(f"/proc/{each}/status").read_text() for each in family(pid)]
+    return sum(int(size) for text in statuses for size in re.findall(rf"{field}:\s+(\d+) kB", text)) / 1024
 
 
 def load(server: Server, payloads: Sequence[bytes], spans: int, *, senders: int) -> Load:
@@ -278,7 +286,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=["throughput", "soak"], default=["throughput"])
     parser.add_argument("--spans", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--senders", type=int, default=16)
+    parser.add_argument("--senders", type=int, default=32)
     parser.add_argument("--rate", type=float, help="spans a second of the soak; else half of what throughput found")
     options = parser.parse_args()
     rate = options.rate

@@ -3,7 +3,8 @@ How often Python looks for garbage, where batches of records come without an end
 """
 
 import gc
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 
@@ -22,3 +23,42 @@ def collections_rare() -> Generator[None, None, None]:
         yield
     finally:
         gc.set_threshold(*usual)
+
+
+@contextmanager
+def collections_by_hand() -> Generator[None]:
+    """
+    Looks for garbage only when `collect` is called, while the block runs.
+
+    A collector makes next to no cycles, and whatever it keeps is looked at again by every collection: a fifth of its
+    CPU under load, also where collections are rare.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+class Garbage:
+    """
+    Is looked for by `collect`, once in *every_s* at the most by the *clock*.
+    """
+
+    def __init__(self, *, every_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._every_s = every_s
+        self._clock = clock
+        self._collected_s = clock()
+
+    def collect(self) -> bool:
+        """
+        Frees what only refers to itself; whether it was time to.
+        """
+        if self._clock() - self._collected_s < self._every_s:
+            return False
+        gc.collect()
+        self._collected_s = self._clock()
+        return True

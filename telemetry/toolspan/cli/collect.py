@@ -41,8 +41,9 @@ def collect(store: Path, retention: str | None, insecure: bool, config: str | No
     """
     Receive spans over OTLP, keep them in a store, and answer for it.
 
-    Prometheus, programs and the other commands are answered. A span is durable before its sender is told so. One collector holds the store; the other commands ask it by
-    --store http://HOST:PORT. Where TOOLSPAN_TOKEN is set, all who talk to it have to send it as bearer token.
+    Prometheus, programs and the other commands are answered. A span is durable before its sender is told so. One
+    collector holds the store; the other commands ask it by --store http://HOST:PORT. Where TOOLSPAN_TOKEN is set, all
+    who talk to it have to send it as bearer token.
     """
     if any(find_spec(name) is None for name in _PACKAGES):
         from toolspan.store.connecting import install_command

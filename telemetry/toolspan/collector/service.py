@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -30,7 +31,7 @@ from toolspan.collector.questions import Context
 from toolspan.collector.writing import Limits, Writer
 from toolspan.config import Settings
 from toolspan.errors import StoreError, ToolspanError
-from toolspan.garbage import collections_rare
+from toolspan.garbage import collections_by_hand
 from toolspan.metrics import Metrics
 from toolspan.prometheus import MetricsCollector
 from toolspan.store.held import HeldStore
@@ -45,6 +46,9 @@ _NS: Final = 10**9
 #: How often what is older than the retention is looked for: each minute, or ten times in it.
 _RETENTION_S: Final = 60.0
 _RETENTION_PARTS: Final = 10
+#: How long the writer may keep Python to itself while the loop waits: with the usual 5 ms each piece of a body waits so
+#: long, and half as many spans a second come in (11 k against 19 k, 20 k against 35 k in two runs with 32 senders).
+_SWITCH_S: Final = 0.0003
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 
@@ -100,7 +104,8 @@ def serve(
         StoreError: the store cannot be opened.
         ToolspanError: a fault ended it.
     """
-    with collections_rare():
+    sys.setswitchinterval(_SWITCH_S)
+    with collections_by_hand():
         asyncio.run(_serve(plan, settings, tell=tell, announce=announce))
 
 

@@ -30,6 +30,7 @@ from toolspan.collector.decoding import Decoding
 from toolspan.collector.inlet import Receipt
 from toolspan.config import Settings
 from toolspan.errors import InputError, OverloadedError, StoreError, UnavailableError
+from toolspan.garbage import Garbage
 from toolspan.otlp import Decoded
 from toolspan.pipeline import REJECTIONS
 from toolspan.prometheus import MetricsCollector
@@ -48,6 +49,8 @@ _IDLE_S: Final = 0.1
 _SETTLE_S: Final = 0.5
 #: What an idle writer checkpoints: replaying less takes no time worth saving.
 _IDLE_WAL_BYTES: Final = 8 * 2**20
+#: A collection takes a tenth of a second for each hundred thousand open calls.
+_GARBAGE_S: Final = 60.0
 _LEAST_RETRY_S: Final = 1.0
 _MOST_RETRY_S: Final = 30.0
 #: A store that cannot be written to (a full disk) will not be back in a second.
@@ -134,6 +137,7 @@ class Writer:
         self._why = "it has not started"
         self._trouble = ""
         self._is_over = Event()
+        self._garbage = Garbage(every_s=_GARBAGE_S)
         self._threads = [
             Thread(target=self._guarded, args=(run,), name=run.__name__.strip("_"), daemon=True)
             for run in (self._decode_all, self._write_all)
@@ -234,6 +238,7 @@ class Writer:
             if group:
                 self._write(group)
             self._look_after(is_idle=not group)
+            self._garbage.collect()
         self._is_over.set()
 
     def _gather(self) -> tuple[list[_Ready], bool]:
