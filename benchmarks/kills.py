@@ -24,8 +24,8 @@ from urllib.request import Request, urlopen
 
 from generate import CALLS_PER_TRACE, SPANS_PER_TRACE, requests
 
-#: Traces in a request.
-_TRACES = 5
+#: Traces in a request: few, so that it is decoded at once and many are acknowledged before the kill.
+_TRACES = 3
 
 
 def started(store: Path, log: Path) -> tuple["subprocess.Popen[str]", str, str]:

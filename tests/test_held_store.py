@@ -194,6 +194,37 @@ class TestTakenAway:
         asides = [file.read_bytes() for file in path.parent.glob("*.replaced-*")]
         assert ([b"somebody's"] if how == "replaced" else []) == asides
 
+    def test_it_is_tried_again_until_it_can_be_written(
+        self, held: HeldStore, path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch, clock: Clock
+    ) -> None:
+        """Nothing else has what was acknowledged: the connection is kept until a disk has room for it."""
+        write(held, 1)
+        path.unlink()
+        with monkeypatch.context() as patched:
+            patched.setattr("toolspan.store.restoring.copied_open", full)
+            for _ in range(2):
+                with pytest.raises(StoreError, match="no space"):
+                    write(held, 2)
+
+        write(held, 2)
+        held.close()
+
+        assert 1 == len(told)
+        assert sorted_rows(both()) == sorted_rows(open_store(path, clock=clock).rows())
+
+    def test_when_it_goes_in_the_middle_of_a_write_nothing_is_lost(
+        self, held: HeldStore, path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch, clock: Clock
+    ) -> None:
+        """Committed to a file that has no name any more, it is not acknowledged before it is in one that has."""
+        write(held, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr("toolspan.store.held.count_intake", lambda *_, **__: path.unlink())
+            write(held, 2)
+        held.close()
+
+        assert 1 == len(told)
+        assert sorted_rows(both()) == sorted_rows(open_store(path, clock=clock).rows())
+
     def test_between_two_writes_a_reader_goes_on(self, held: HeldStore, path: Path) -> None:
         """Reading needs no name."""
         write(held, 1)
@@ -212,6 +243,10 @@ class TestTakenAway:
         store.close()
 
         assert 0o600 == path.stat().st_mode & 0o777
+
+
+def full(*_: object) -> None:
+    raise StoreError("no space")
 
 
 def both() -> Rows:

@@ -148,6 +148,12 @@ class RuleBook:
         """
         object.__setattr__(self, "_entries", tuple(_entry(rule) for rule in self.rules))
 
+    def __reduce__(self) -> tuple[type["RuleBook"], tuple[tuple[EvidenceRule, ...]]]:
+        """
+        The rules as they were given, for another process, which compiles the patterns itself.
+        """
+        return RuleBook, (self.rules,)
+
     @property
     def is_empty(self) -> bool:
         """

@@ -4,6 +4,7 @@ The collector as a process: real exporters deliver into it, it is killed, starve
 
 import gzip
 import json
+import os
 import random
 import shutil
 import socket
@@ -140,6 +141,17 @@ class TestKilling:
         files.write_bytes(b"".join(build.json_line(otlp_trace_of(number)) for number in sent))
         assert json.loads(toolspan("report", files, "--format", "json").out) == json.loads(report)
 
+    def test_ends_its_processes_with_it(self, tmp_path: Path) -> None:
+        """Those that decode live no longer than the collector, however that ends."""
+        large = build.json_line([span for number in range(1, 200) for span in otlp_trace_of(number)])
+        collector = start(tmp_path / "x.duckdb")
+        assert 200 == collector.post(large).status
+        started = family(collector.process.pid)
+        collector.kill()
+
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
+        assert started or os.cpu_count() == 1
+
     def test_sigterm_drains_and_ends_with_0(self, tmp_path: Path) -> None:
         """Whatever was handed in before is committed and acknowledged."""
         collector = start(tmp_path / "x.duckdb")
@@ -166,6 +178,14 @@ class TestKilling:
             assert 200 == answer.status
             assert "was taken away while it was in use" in collector.said()
         assert 6 == len(calls_in(store))
+
+
+def family(pid: int) -> list[int]:
+    """
+    The processes that *pid* started.
+    """
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
 
 def all_settled(collector: RunningCollector) -> bool:

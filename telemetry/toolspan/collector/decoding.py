@@ -75,6 +75,8 @@ class Decoding:
             self._pool = None  # the next large request starts others
             _LOG.exception("A process that decodes has ended")
             done(_broken())
+        except Exception as error:  # noqa: BLE001 - as above
+            done(error)
 
     def close(self) -> None:
         """

@@ -198,7 +198,7 @@ class HeldStore:
                 file = self._holding.file()
                 file.acknowledge()
             except BaseException:
-                self._holding.let_go()
+                self._holding.fail()
                 raise
             if self.wal_bytes() > MOST_WAL_BYTES:
                 file.connection.execute("checkpoint")

@@ -84,6 +84,19 @@ class Holding:
         """
         return self._connect().own if self._open is None else self._open.own
 
+    def fail(self) -> None:
+        """
+        Lets go of a connection that failed; not of one whose file was taken away, since nothing else has what is in it:
+        what it had begun is undone, and it is put back by who comes next.
+        """
+        import duckdb
+
+        if self._open is None or is_same(self._path, self._open.own):
+            self.let_go()
+            return
+        with suppress(duckdb.TransactionException):  # nothing was begun, or it is undone already
+            self._open.file.connection.rollback()
+
     def let_go(self) -> None:
         """
         Closes the connection, which failed or is to be another; whoever reads is interrupted.
@@ -141,7 +154,15 @@ class Holding:
         """
         Writes what the open connection holds to the path again, and goes on with that.
         """
-        line = put_back(opened.file.connection, self._path, opened=opened.own, close=self._let_go_of_all)
+        import duckdb
+
+        connection = opened.file.connection
+        try:
+            line = put_back(connection, self._path, opened=opened.own, close=self._let_go_of_all)
+        except duckdb.FatalException as error:
+            # DuckDB has given it up: whatever is at the path now is all there is
+            self._let_go_of_all()
+            line = f"{self._path} was taken away while it was in use, and what was open cannot be read: {error}"
         file = self._connect().file
         self._tell(line)
         return file
