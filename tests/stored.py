@@ -7,7 +7,8 @@ from typing import Final
 
 from tests.facts import run, tool_span
 from tests.stores import SECOND_NS, Clock, open_store
-from toolspan.store.examining import StoreFacts, examine
+from toolspan.store.examining import examine
+from toolspan.store.facts import StoreFacts
 
 #: The spans that come with the README.
 EXAMPLE: Final = Path(__file__).parent.parent / "docs" / "travel-agent.otlp.jsonl.gz"

@@ -372,6 +372,37 @@ class TestBareInstall:
         said = f"toolspan: A store file needs DuckDB, which is not installed; {install} installs it.\n"
         assert (2, "", said) == (result.returncode, result.stdout, result.stderr)
 
+    def test_says_what_to_install_for_a_collector(self, tmp_path: Path) -> None:
+        """
+        More than a store takes.
+        """
+        result = run_bare("collect", "--store", tmp_path / "s.duckdb")
+
+        install = f"{shlex.quote(sys.executable)} -m pip install 'toolspan[collector]'"
+        said = f"toolspan: The collector needs packages that are not installed; {install} installs them.\n"
+        assert (2, "", said) == (result.returncode, result.stdout, result.stderr)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("report",),
+            ("quality",),
+            ("calls",),
+            ("check",),
+            ("doctor",),
+            ("prune", "--before", "1d"),
+            ("snapshot", "x"),
+        ],
+    )
+    def test_asks_a_collector(self, command: tuple[str, ...]) -> None:
+        """
+        Who only asks needs neither.
+        """
+        result = run_bare(*command.split(), "--store", "http://127.0.0.1:1")
+
+        assert (2, "") == (result.returncode, result.stdout)
+        assert "Nothing answers at http://127.0.0.1:1" in result.stderr
+
 
 class TestPatientOutput:
     def test_goes_on_while_nobody_reads(self) -> None:

@@ -14,8 +14,8 @@ from tests.facts import run, tool_span, trace_id
 from tests.stores import a_trace, open_store, settled_rows, sorted_rows
 from toolspan.config import Settings
 from toolspan.errors import StoreError
+from toolspan.store import PruneResult
 from toolspan.store.duckdb import DuckDBStore
-from toolspan.store.pruning import PruneResult
 from toolspan.store.schema import MIGRATIONS, SCHEMA_VERSION, migrate
 
 

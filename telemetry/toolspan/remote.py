@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -19,11 +19,10 @@ from toolspan.call_records import call_of
 from toolspan.errors import InputError, StoreError
 from toolspan.records import Call, SpanFacts
 from toolspan.scope import Scope
+from toolspan.store import PruneResult
+from toolspan.store.connecting import install_command
+from toolspan.store.facts import StoreFacts, ToolFacts
 from toolspan.windows import format_time
-
-if TYPE_CHECKING:
-    from toolspan.store.examining import StoreFacts
-    from toolspan.store.pruning import PruneResult
 
 #: A query over a hundred million calls takes seconds; a collector that does not answer for so long is not there.
 _TIMEOUT_S: Final = 60.0
@@ -89,12 +88,10 @@ class Collector:
         document: Mapping[str, Any] = self._get("/api/v1/names", {})
         return document
 
-    def facts(self) -> tuple["StoreFacts", int]:
+    def facts(self) -> tuple[StoreFacts, int]:
         """
         What the store says of itself, and how many of its tasks wait to be settled.
         """
-        from toolspan.store.examining import StoreFacts, ToolFacts
-
         document = self._get("/api/v1/store", {})
         tools = {name: ToolFacts(**counts) for name, counts in document["tools"].items()}
         values = [tools if name == "tools" else document[name] for name in StoreFacts._fields]
@@ -104,20 +101,23 @@ class Collector:
         """
         What is kept of the spans around *trace_id*, else of those that came last.
         """
-        from toolspan.store.columns import decode_span
-
+        try:
+            from toolspan.store.columns import decode_span
+        except ModuleNotFoundError as error:
+            raise StoreError(
+                f"To read what is kept of spans takes packages that are not installed; {install_command('duckdb')}"
+                " installs them."
+            ) from error
         document = self._get("/api/v1/spans", {} if trace_id is None else {"trace": trace_id.hex()})
         return [
             decode_span((*row[:-1], None if row[-1] is None else base64.b64decode(row[-1])))
             for row in document["spans"]
         ]
 
-    def prune(self, before_ns: int) -> "PruneResult":
+    def prune(self, before_ns: int) -> PruneResult:
         """
         Deletes the tasks that ended before *before_ns*.
         """
-        from toolspan.store.pruning import PruneResult
-
         response = self._ask("POST", "/api/v1/prune", json={"before": format_time(before_ns)})
         return PruneResult(**self._document(response))
 

@@ -27,7 +27,7 @@ from toolspan.windows import format_time, milliseconds
 
 if TYPE_CHECKING:
     from toolspan.remote import Collector
-    from toolspan.store.examining import StoreFacts
+    from toolspan.store.facts import StoreFacts
 
 #: What the shape of spans tells; whatever else `diagnose` finds rests on what a store does not keep.
 _OF_SHAPE: Final = frozenset({"top_of_trace", "missing_parents", "clock"})

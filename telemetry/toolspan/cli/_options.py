@@ -131,10 +131,10 @@ def input_options(command: Command) -> Command:
     return with_files
 
 
-def store_option(what: str, *, is_file: bool = False) -> Callable[[Command], Command]:
+def store_option(what: str, *, is_file: bool = False, extra: str = "duckdb") -> Callable[[Command], Command]:
     """
     `--store`, which says *what* is done with it; the command gets the *store*, a path or a collector: where it
-    *is_file*, a path.
+    *is_file*, a path. For a file *extra* has to be installed.
     """
 
     def decorate(command: Command) -> Command:
@@ -145,7 +145,7 @@ def store_option(what: str, *, is_file: bool = False) -> Callable[[Command], Com
             if is_file:
                 require_file(found)
             if isinstance(found, Path):
-                require_packages()
+                require_packages(extra)
             command(store=found, **rest)
 
         return with_store

@@ -13,7 +13,7 @@ from toolspan.windows import format_time
 
 if TYPE_CHECKING:
     from toolspan.remote import Collector
-    from toolspan.store.examining import StoreFacts
+    from toolspan.store.facts import StoreFacts
 
 _DAY_NS: Final = 86_400 * 10**9
 #: Of names in one sentence.

@@ -28,8 +28,11 @@ TIMEOUT_S: Final = 30.0
 #: `chdb:/dir` has one slash or three; of any other name only the two slashes tell an address from a file.
 _COLLECTOR: Final = re.compile(r"https?:", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://|(?:https?|clickhouse|chdb):", re.IGNORECASE)
-#: What the extra `duckdb` installs.
-_PACKAGES: Final = frozenset({"duckdb", "msgspec", "numpy", "pyarrow"})
+#: What extras install.
+_PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "duckdb": ("duckdb", "msgspec", "numpy", "pyarrow"),
+    "collector": ("duckdb", "grpc", "httptools", "msgspec", "prometheus_client", "pyarrow", "starlette", "uvicorn"),
+}
 
 
 def find_store(name: str | None, *, environ: Mapping[str, str]) -> "Path | Collector":
@@ -89,17 +92,18 @@ def open_store(
     return DuckDBStore(path, purpose=purpose, settings=settings, timeout_s=TIMEOUT_S, tell=tell, lingers=lingers)
 
 
-def require_packages() -> None:
+def require_packages(extra: str = "duckdb") -> None:
     """
-    Passes where what a store file takes is installed; asked before anything else is said of a store.
+    Passes where what *extra* installs is there; asked before anything else is said of a store.
 
     Raises:
         StoreError: it is not.
     """
-    if any(find_spec(name) is None for name in _PACKAGES):
-        from toolspan.store.connecting import INSTALL
+    if any(find_spec(name) is None for name in _PACKAGES[extra]):
+        from toolspan.store.connecting import INSTALL, install_command
 
-        raise StoreError(INSTALL)
+        others = f"The collector needs packages that are not installed; {install_command(extra)} installs them."
+        raise StoreError(INSTALL if extra == "duckdb" else others)
 
 
 def require_store(path: Path) -> None:

@@ -4,33 +4,34 @@
 
 import os
 import sys
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from toolspan.cli._messages import say
-from toolspan.cli._options import config_option, debug_option, store_option
+from toolspan.cli._options import Command, config_option, debug_option, store_option
 from toolspan.cli._text import inert
 from toolspan.config import TOKEN_VARIABLE, load_settings
-from toolspan.errors import StoreError
 from toolspan.windows import parse_age
 
 if TYPE_CHECKING:
     from toolspan.collector.service import Addresses
 
-#: What the extra `collector` installs.
-_PACKAGES: Final = ("duckdb", "grpc", "httptools", "prometheus_client", "pyarrow", "starlette", "uvicorn")
+
+def _place(name: str, default: str, what: str) -> Callable[[Command], Command]:
+    """
+    The option *name*, an address to listen on.
+    """
+    return click.option(name, metavar="HOST:PORT", default=default, show_default=True, help=f"{what}; off: nowhere.")
 
 
 @click.command("collect")
-@store_option("Write to the store S, which is made where it is not there", is_file=True)
-@click.option("--otlp-http", metavar="HOST:PORT", default="127.0.0.1:4318", show_default=True, help="Or off.")
-@click.option("--otlp-grpc", metavar="HOST:PORT", default="127.0.0.1:4317", show_default=True, help="Or off.")
-@click.option(
-    "--http", metavar="HOST:PORT", default="127.0.0.1:9464", show_default=True, help="Metrics and the API; or off."
-)
+@store_option("Write to the store S, which is made where it is not there", is_file=True, extra="collector")
+@_place("--otlp-http", "127.0.0.1:4318", "Where OTLP comes in over HTTP")
+@_place("--otlp-grpc", "127.0.0.1:4317", "Where OTLP comes in over gRPC")
+@_place("--http", "127.0.0.1:9464", "Where metrics and the API are")
 @click.option("--retention", metavar="AGE", help="Delete tasks that ended longer ago, such as 30d; else none.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate in PEM: TLS on all ports.")
 @click.option("--tls-key", metavar="FILE", help="Its key.")
@@ -45,12 +46,6 @@ def collect(store: Path, retention: str | None, insecure: bool, config: str | No
     collector holds the store; the other commands ask it by --store http://HOST:PORT. Where TOOLSPAN_TOKEN is set, all
     who talk to it have to send it as bearer token.
     """
-    if any(find_spec(name) is None for name in _PACKAGES):
-        from toolspan.store.connecting import install_command
-
-        raise StoreError(
-            f"The collector needs packages that are not installed; {install_command('collector')} installs them."
-        )
     from toolspan.collector.access import OFF, check_tls, check_token, parse_endpoint, refuse_public
     from toolspan.collector.service import Places, Plan, serve
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from toolspan.collector.asking import Asked
 from toolspan.collector.writing import WriterState
 from toolspan.config import Settings
-from toolspan.store.pruning import PruneResult
+from toolspan.store import PruneResult
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

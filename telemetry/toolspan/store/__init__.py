@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from toolspan.records import Rows, SpanFacts
 from toolspan.scope import EVERYTHING, Scope
 
-__all__ = ["AppendResult", "SettleResult", "Store"]
+__all__ = ["AppendResult", "PruneResult", "SettleResult", "Store"]
 
 
 class AppendResult(NamedTuple):
@@ -38,6 +38,15 @@ class SettleResult(NamedTuple):
     groups: int
     calls: int
     tasks: int
+
+
+class PruneResult(NamedTuple):
+    """
+    How many tasks were deleted, and the calls in them.
+    """
+
+    tasks: int
+    calls: int
 
 
 class Store(Protocol):

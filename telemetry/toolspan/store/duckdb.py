@@ -20,7 +20,7 @@ from toolspan.errors import StoreError
 from toolspan.framing.source import display_name
 from toolspan.records import Rows, SpanFacts
 from toolspan.scope import EVERYTHING, Scope
-from toolspan.store import AppendResult, SettleResult, opening
+from toolspan.store import AppendResult, PruneResult, SettleResult, opening
 from toolspan.store._forks import keep_for_ever
 from toolspan.store.appending import Intent, append_spans
 from toolspan.store.connecting import How, explaining
@@ -31,7 +31,7 @@ from toolspan.store.ledger import count_commit, read_ledger
 from toolspan.store.lock import FileLock, locked
 from toolspan.store.mending import Tell
 from toolspan.store.opening import OpenFile
-from toolspan.store.pruning import PruneResult, prune_spans, prune_tasks
+from toolspan.store.pruning import prune_spans, prune_tasks
 from toolspan.store.reading import read_rows
 from toolspan.store.schema import settings_of
 from toolspan.store.settling import Due, count_overdue, count_touched, settle

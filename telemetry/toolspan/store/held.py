@@ -16,7 +16,7 @@ from toolspan.changes import Changes, Derived, Knows, Settled
 from toolspan.config import Settings
 from toolspan.derive import derive
 from toolspan.records import SpanFacts
-from toolspan.store import AppendResult
+from toolspan.store import AppendResult, PruneResult
 from toolspan.store.appending import Intent, append_spans
 from toolspan.store.connecting import explaining
 from toolspan.store.copying import copy_open
@@ -27,7 +27,7 @@ from toolspan.store.intake import count_intake
 from toolspan.store.ledger import count_commit
 from toolspan.store.mending import Tell
 from toolspan.store.overview import count_open
-from toolspan.store.pruning import PruneResult, next_slice, prune_spans, prune_tasks
+from toolspan.store.pruning import next_slice, prune_spans, prune_tasks
 from toolspan.store.schema import settings_of
 from toolspan.store.settling import Due, count_overdue, settle, settled_groups
 from toolspan.store.totals import is_time_to_sum_up, sum_up

@@ -2,8 +2,9 @@
 What goes: the spans of groups that are closed, by themselves; old tasks with all that is known of them, when told to.
 """
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from toolspan.store import PruneResult
 from toolspan.store.statements import Bounds, run
 from toolspan.store.totals import add_totals, sum_up
 
@@ -12,15 +13,6 @@ if TYPE_CHECKING:
 
 #: Tasks of an hour go in one transaction: who writes waits for no more.
 _SLICE_NS: Final = 3600 * 10**9
-
-
-class PruneResult(NamedTuple):
-    """
-    How many tasks were deleted, and the calls in them.
-    """
-
-    tasks: int
-    calls: int
 
 
 def prune_spans(connection: "DuckDBPyConnection", *, closed_ns: int, most_spans: int) -> None:
