@@ -398,7 +398,7 @@ class TestBareInstall:
         """
         Who only asks needs neither.
         """
-        result = run_bare(*command.split(), "--store", "http://127.0.0.1:1")
+        result = run_bare(*command, "--store", "http://127.0.0.1:1")
 
         assert (2, "") == (result.returncode, result.stdout)
         assert "Nothing answers at http://127.0.0.1:1" in result.stderr

@@ -217,8 +217,12 @@ class TestTakenAway:
     ) -> None:
         """Committed to a file that has no name any more, it is not acknowledged before it is in one that has."""
         write(held, 1)
+
+        def take(*_: object, **__: object) -> None:
+            path.unlink()
+
         with monkeypatch.context() as patched:
-            patched.setattr("toolspan.store.held.count_intake", lambda *_, **__: path.unlink())
+            patched.setattr("toolspan.store.held.count_intake", take)
             write(held, 2)
         held.close()
 
