@@ -14,8 +14,7 @@ from starlette.testclient import TestClient
 from tests.facts import trace_id
 from tests.stores import Clock, a_trace
 from toolspan.call_records import call_of, whole_record
-from toolspan.collector.api import api_app
-from toolspan.collector.operations import OPERATIONS
+from toolspan.collector.api import all_operations, api_app
 from toolspan.collector.questions import Context
 from toolspan.collector.writing import WriterState
 from toolspan.config import Settings
@@ -50,7 +49,8 @@ class Api:
             tracker.written(written.derived, written.settled, now_ns=clock())
             clock.pass_s(3)
         context = Context(store, lambda: self.state, Settings())
-        self.app = api_app(context, MetricsCollector(metrics), token=token, trusted_hosts=["localhost"])
+        self.metrics = MetricsCollector(metrics)
+        self.app = api_app(context, self.metrics, token=token, trusted_hosts=["localhost"])
         self.client = TestClient(self.app, base_url="http://localhost", raise_server_exceptions=False)
 
     def get(self, path: str, **headers: str) -> tuple[int, Any]:
@@ -222,11 +222,12 @@ class TestRefusing:
         """A page of another site could send a form."""
         form = api.client.post("/api/v1/prune", data={"before": "0s"})
         empty = api.client.post("/api/v1/prune", json={})
+        more = api.client.post("/api/v1/prune", json={"before": "2100-01-01", "tool": "search"})
         garbage = api.client.post("/api/v1/prune", content=b"{", headers={"Content-Type": "application/json"})
         kept = len(api.rows().calls)
         done = api.client.post("/api/v1/prune", json={"before": "2100-01-01"})
 
-        assert [415, 400, 400, 200] == [each.status_code for each in (form, empty, garbage, done)]
+        assert [415, 400, 400, 400, 200] == [each.status_code for each in (form, empty, more, garbage, done)]
         assert (4, {"tasks": 2, "calls": 4}, 0) == (kept, done.json(), len(api.rows().calls))
 
     def test_other_names_of_this_machine_are_refused(self, api: Api) -> None:
@@ -244,12 +245,13 @@ class TestRefusing:
 
 
 class TestDocument:
-    def test_names_every_operation_and_no_other(self, api: Api) -> None:
-        """It is made of the table that routes are made of."""
+    def test_names_every_route_and_no_other(self, api: Api) -> None:
+        """Metrics and the document itself are among them."""
         _, document = api.get("/api/v1/openapi.json")
 
         described = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
-        assert {(each.path, each.method) for each in OPERATIONS} == described
+        assert {(each.path, each.method) for each in all_operations(api.metrics, is_closed=False)} == described
+        assert described > {("/metrics", "GET"), ("/api/v1/openapi.json", "GET"), ("/api/v1/prune", "POST")}
 
     def test_a_copy_is_a_download_that_leaves_nothing_behind(self, api: Api, tmp_path: Path) -> None:
         """A DuckDB file."""

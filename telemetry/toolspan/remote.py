@@ -5,16 +5,21 @@ Whatever goes wrong on the way is one line that says what to do: nothing listens
 missing, it takes too long.
 """
 
-import base64
+import ipaddress
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import requests
+from requests.auth import AuthBase
 
+from toolspan._remote_failures import failure_line
+from toolspan._wire import API_HEADER, API_VERSION
 from toolspan.call_records import call_of
 from toolspan.errors import InputError, StoreError
 from toolspan.records import Call, SpanFacts
@@ -24,28 +29,39 @@ from toolspan.store.connecting import install_command
 from toolspan.store.facts import StoreFacts, ToolFacts
 from toolspan.windows import format_time
 
+#: Whoever is there accepts a connection at once.
+_CONNECT_S: Final = 10.0
 #: A query over a hundred million calls takes seconds; a collector that does not answer for so long is not there.
-_TIMEOUT_S: Final = 60.0
+_ANSWER_S: Final = 60.0
+#: A copy is sent once it is whole, and a deletion goes hour by hour: of a large store each takes minutes.
+_WHOLE_STORE_S: Final = 3600.0
 _PAGE_CALLS: Final = 10_000
 _CHUNK_BYTES: Final = 2**20
 _PATHS: Final = frozenset({"", "/"})
+#: Of what stands before a collector when that does not answer it.
+_GATEWAY: Final = frozenset({502, 503, 504})
 
 
 class Collector:
     """
-    The collector at *url*; it is sent the *token*, where there is one.
+    The collector at *url*, which has *timeout_s* for an answer; it is sent the *token*, where there is one.
 
     Raises:
         InputError: *url* is no address of a collector.
     """
 
-    def __init__(self, url: str, *, token: str | None) -> None:
-        if not _is_address(url):
-            raise InputError(f"{url!r} is no address of a collector: give http://HOST:PORT, as http://127.0.0.1:9464.")
+    def __init__(self, url: str, *, token: str | None, timeout_s: float = _ANSWER_S) -> None:
+        host = _host_of(url)
         self.url = url.rstrip("/")
+        self._timeout_s = timeout_s
         self._session = requests.Session()
         if token:
-            self._session.headers["Authorization"] = f"Bearer {token}"
+            self._session.auth = _Bearer(token)
+        self._proxies: dict[str, str] = {}
+        if _is_this_machine(host):
+            # a proxy would look for it on its own machine; and to squeeze what goes nowhere takes time
+            self._proxies["no_proxy"] = host
+            self._session.headers["Accept-Encoding"] = "identity"
 
     def __str__(self) -> str:
         return self.url
@@ -67,11 +83,9 @@ class Collector:
         after: str | None = None
         while True:
             page = self._get("/api/v1/calls", {**asked, "after": after})
-            try:
-                yield from map(call_of, page["calls"])
-                after = page["next"]
-            except (KeyError, TypeError, ValueError, InputError) as error:
-                raise StoreError(f"{self.url} answers as no collector of this version does: {error!r}.") from error
+            with self._understanding():
+                calls, after = [call_of(record) for record in page["calls"]], page["next"]
+            yield from calls
             if after is None:
                 return
 
@@ -79,7 +93,15 @@ class Collector:
         """
         Whether there is a task of that id.
         """
-        return bool(task_id) and self._ask("GET", f"/api/v1/tasks/{quote(task_id, safe='')}").status_code == 200
+        if not task_id:
+            return False
+        path = quote(task_id, safe="", errors="surrogatepass")
+        response = self._ask("GET", f"/api/v1/tasks/{path}", params={"limit": "1"})
+        if response.status_code == 404:
+            self._require_collector(response)
+            return False
+        self._require_ok(response)
+        return True
 
     def names(self) -> Mapping[str, Any]:
         """
@@ -93,9 +115,10 @@ class Collector:
         What the store says of itself, and how many of its tasks wait to be settled.
         """
         document = self._get("/api/v1/store", {})
-        tools = {name: ToolFacts(**counts) for name, counts in document["tools"].items()}
-        values = [tools if name == "tools" else document[name] for name in StoreFacts._fields]
-        return StoreFacts._make(values), int(document["waiting_tasks"])
+        with self._understanding():
+            tools = {name: ToolFacts(**counts) for name, counts in document["tools"].items()}
+            values = [tools if name == "tools" else document[name] for name in StoreFacts._fields]
+            return StoreFacts._make(values), int(document["waiting_tasks"])
 
     def spans(self, trace_id: bytes | None = None) -> list[SpanFacts]:
         """
@@ -109,17 +132,19 @@ class Collector:
                 " installs them."
             ) from error
         document = self._get("/api/v1/spans", {} if trace_id is None else {"trace": trace_id.hex()})
-        return [
-            decode_span((*row[:-1], None if row[-1] is None else base64.b64decode(row[-1])))
-            for row in document["spans"]
-        ]
+        with self._understanding():
+            return [
+                decode_span((*row[:-1], None if row[-1] is None else b64decode(row[-1]))) for row in document["spans"]
+            ]
 
     def prune(self, before_ns: int) -> PruneResult:
         """
         Deletes the tasks that ended before *before_ns*.
         """
-        response = self._ask("POST", "/api/v1/prune", json={"before": format_time(before_ns)})
-        return PruneResult(**self._document(response))
+        body = {"before": format_time(before_ns)}
+        document = self._document(self._ask("POST", "/api/v1/prune", json=body, timeout_s=_WHOLE_STORE_S))
+        with self._understanding():
+            return PruneResult(**document)
 
     def snapshot(self, target: Path) -> None:
         """
@@ -130,46 +155,49 @@ class Collector:
         refuse_target(target)
         partial = target.with_name(f".toolspan-{secrets.token_hex(8)}.partial")
         try:
-            with self._ask("GET", "/api/v1/snapshot", stream=True) as response, partial.open("xb") as file:
-                self._require_ok(response)
-                for chunk in response.iter_content(_CHUNK_BYTES):
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
+            self._download(partial)
             os.link(partial, target)
-        except requests.RequestException as error:
-            raise StoreError(f"The copy from {self.url} broke off: {error}; do it again.") from error
         except OSError as error:
             raise StoreError(f"Cannot write {target}: {error.strerror or error}") from error
         finally:
             partial.unlink(missing_ok=True)
 
+    def _download(self, file: Path) -> None:
+        # it is read by nobody else until it is linked: the key with which arguments are hashed is in it
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        asked: dict[str, Any] = {"stream": True, "headers": {"Accept-Encoding": "identity"}}
+        with (
+            os.fdopen(descriptor, "wb") as copy,
+            self._ask("GET", "/api/v1/snapshot", timeout_s=_WHOLE_STORE_S, **asked) as response,
+        ):
+            self._require_ok(response)
+            try:
+                for chunk in response.iter_content(_CHUNK_BYTES):
+                    copy.write(chunk)
+            except requests.RequestException as error:
+                raise StoreError(f"The copy from {self.url} broke off: {error}; do it again.") from error
+            copy.flush()
+            os.fsync(copy.fileno())
+
     def _get(self, path: str, parameters: Mapping[str, object]) -> Any:
-        given = {name: str(value) for name, value in parameters.items() if value is not None}
+        # what is no text becomes something that nothing is called, as it would be for a file
+        given = {
+            name: str(value).encode("utf-8", "surrogatepass") for name, value in parameters.items() if value is not None
+        }
         return self._document(self._ask("GET", path, params=given))
 
     def _document(self, response: requests.Response) -> Any:
         self._require_ok(response)
-        try:
+        with self._understanding():
             return response.json()
-        except requests.JSONDecodeError as error:
-            raise StoreError(self._stranger()) from error
 
-    def _ask(self, method: str, path: str, **more: Any) -> requests.Response:
+    def _ask(self, method: str, path: str, *, timeout_s: float | None = None, **more: Any) -> requests.Response:
+        timeout_s = timeout_s or self._timeout_s
+        more |= {"timeout": (_CONNECT_S, timeout_s), "allow_redirects": False, "proxies": self._proxies}
         try:
-            return self._session.request(method, f"{self.url}{path}", timeout=_TIMEOUT_S, allow_redirects=False, **more)
-        except requests.exceptions.SSLError as error:
-            raise StoreError(
-                f"No TLS with {self.url}: {error}; where its certificate is not public, name it in REQUESTS_CA_BUNDLE."
-            ) from error
-        except requests.Timeout as error:
-            raise StoreError(f"{self.url} did not answer within {_TIMEOUT_S:.0f} s; is it overloaded?") from error
-        except requests.ConnectionError as error:
-            raise StoreError(
-                f"Nothing answers at {self.url}; is toolspan collect running, and is that its --http address?"
-            ) from error
+            return self._session.request(method, f"{self.url}{path}", **more)
         except requests.RequestException as error:
-            raise StoreError(f"Cannot ask {self.url}: {error}") from error
+            raise StoreError(failure_line(error, self.url, timeout_s=timeout_s)) from error
 
     def _require_ok(self, response: requests.Response) -> None:
         """
@@ -177,27 +205,86 @@ class Collector:
             InputError: the collector says that it was asked something wrong.
             StoreError: it cannot answer, or is none.
         """
+        self._require_collector(response)
         if response.status_code == 200:
             return
         if response.status_code == 401:
             raise StoreError(f"{self.url} wants a token: set TOOLSPAN_TOKEN to the one that it was started with.")
-        try:
+        with self._understanding():
             detail = response.json()["detail"]
-        except (requests.JSONDecodeError, KeyError, TypeError) as error:
-            raise StoreError(self._stranger()) from error
         raise (InputError if response.status_code == 400 else StoreError)(f"{self.url}: {detail}")
 
-    def _stranger(self) -> str:
-        return f"{self.url} is no toolspan collector, or not its --http address (9464 where nobody said otherwise)."
+    def _require_collector(self, response: requests.Response) -> None:
+        """
+        Raises:
+            StoreError: nobody who answers so is a collector, or it is one of another version.
+        """
+        version = response.headers.get(API_HEADER)
+        if version == API_VERSION:
+            return
+        if version is not None:
+            raise StoreError(
+                f"{self.url} is a collector of another version (its API is {version}, this command's {API_VERSION}):"
+                " use the same toolspan on both sides."
+            )
+        if response.status_code in _GATEWAY:
+            raise StoreError(f"{self.url} answers {response.status_code}: is the collector behind it running?")
+        raise StoreError(
+            f"{self.url} is no toolspan collector, or not its --http address (9464 where nobody said otherwise)."
+        )
+
+    @contextmanager
+    def _understanding(self) -> Generator[None]:
+        """
+        An answer that is not as it should be is said in one line.
+        """
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, InputError) as error:
+            raise StoreError(f"{self.url} answers as no collector of this version does: {error!r}.") from error
 
 
-def _is_address(url: str) -> bool:
+class _Bearer(AuthBase):
+    """
+    Sends the *token*, whatever a `.netrc` has for the host.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """
+        The *request* with the token.
+        """
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+def _host_of(url: str) -> str:
+    """
+    Whom *url* names.
+
+    Raises:
+        InputError: it is more or less than an address.
+    """
     try:
         parts = urlsplit(url)
-        is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        is_address = parts.port is None or parts.port > 0
+    except ValueError:
+        parts, is_address = SplitResult("", "", "", "", ""), False
+    if parts.username is not None or "@" in url:
+        # not said again: it is a secret
+        raise InputError("An address of a collector holds no user or password; put the token into TOOLSPAN_TOKEN.")
+    if not (is_address and parts.hostname) or parts.path not in _PATHS or parts.query or parts.fragment:
+        raise InputError(f"{url!r} is no address of a collector: give http://HOST:PORT, such as http://127.0.0.1:9464.")
+    return parts.hostname
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-    return is_whole and parts.path in _PATHS and not (parts.query or parts.fragment) and parts.username is None
 
 
 def _parameters(scope: Scope) -> dict[str, object]:

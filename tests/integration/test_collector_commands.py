@@ -11,6 +11,7 @@ import pytest
 from tests.cli_runner import Cli, Ran
 from tests.integration.collectors import RunningCollector, running
 from tests.integration.test_ingest_everything import SOURCES
+from tests.test_cli_store import run_bare
 from toolspan.cli import main
 
 _TOKEN = "a-secret"  # noqa: S105 - of a test
@@ -122,12 +123,26 @@ def test_copies_and_prunes(asked: Cli, store: Path, tmp_path: Path) -> None:
     assert [held, copy] == sorted(tmp_path.glob("*.duckdb"), reverse=True)
 
 
+def test_asking_takes_no_database(collector: RunningCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare package asks as well; what it cannot do without more names that."""
+    monkeypatch.setenv("TOOLSPAN_TOKEN", _TOKEN)
+    commands = (["report"], ["calls", "--format", "csv"], ["prune", "--before", "2001-01-01"])
+
+    asked = [run_bare(*command, "--store", collector.url) for command in commands]
+    copied = run_bare("snapshot", tmp_path / "copy.duckdb", "--store", collector.url)
+    doctor = run_bare("doctor", "--store", collector.url)
+
+    assert [0, 0, 0, 0, 2] == [each.returncode for each in (*asked, copied, doctor)]
+    assert "pip install 'toolspan[duckdb]'" in doctor.stderr
+    assert 1 == doctor.stderr.count("\n")
+
+
 @pytest.mark.parametrize(
     ("address", "line"),
     [
         ("http://127.0.0.1:1", "Nothing answers at http://127.0.0.1:1; is toolspan collect running"),
         ("http://", "is no address of a collector"),
-        ("http://user@127.0.0.1:1", "is no address of a collector"),
+        ("http://user@127.0.0.1:1", "holds no user or password; put the token into TOOLSPAN_TOKEN"),
         ("http://127.0.0.1:1/metrics", "is no address of a collector"),
         ("http://127.0.0.1:999999", "is no address of a collector"),
         ("https://127.0.0.1:1", "Nothing answers at https://127.0.0.1:1"),

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
 import click
@@ -45,7 +46,7 @@ def calls(source: Source, scope: Scope, task: str | None, span: str | None, outp
     elif output == "table":
         _print_table(source, scope=scope, task=task)
     else:
-        stream = PatientOutput(sys.stdout, patience_s=None if source.store is None else PATIENCE_S)
+        stream = PatientOutput(sys.stdout, patience_s=PATIENCE_S if isinstance(source.store, Path) else None)
         with reading(source, purpose=_PURPOSE) as (asked, _):
             found = _select(asked, scope=scope, task=task)
             first = next(found, None)

@@ -3,25 +3,38 @@ The answers: each is a function of what is asked and of one look at the store.
 """
 
 import base64
+import json
+import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
 
 from toolspan.call_records import whole_record
 from toolspan.collector.asking import place_text
-from toolspan.collector.questions import ARROW, DUCKDB, TEXT, Answer, Context, NotFoundError, Question, as_json
+from toolspan.collector.questions import (
+    ARROW,
+    DUCKDB,
+    JSON_LINES,
+    TEXT,
+    Answer,
+    Context,
+    NotFoundError,
+    Question,
+    as_json,
+)
 from toolspan.errors import InputError
 from toolspan.evidence.payloads import is_object
 from toolspan.quality_answers import ask_quality, ask_quality_by
-from toolspan.records import Escalation, Task
+from toolspan.records import Call, Escalation, Task
 from toolspan.report_answers import ask_report, ask_report_by
-from toolspan.scope import Scope
+from toolspan.scope import EVERYTHING, Scope
 from toolspan.store.columns import arrow_stream, trace_bytes
 from toolspan.store.examining import LATEST_SPANS, examine
 from toolspan.store.grouping import trace_rows
 from toolspan.store.overview import known_names
-from toolspan.store.reading import Place, read_calls, read_page, read_task
+from toolspan.store.reading import Place, read_page, read_task
 from toolspan.store.statements import run
 from toolspan.windows import format_time, parse_time
 from toolspan_queries import Asked as QueryAsked
@@ -145,24 +158,43 @@ def calls(context: Context, question: Question) -> Answer:
             task_id=asked.values.get("task"),
             span=asked.span(),
         )
-    last = found[-1] if len(found) == limit else None
-    after = None if last is None else place_text(Place(last.started_ns, last.trace_id, last.span_id))
-    return as_json({"calls": [whole_record(call) for call in found], "next": after})
+    after = _next(found, limit)
+    records = list(map(whole_record, found))
+    if JSON_LINES not in question.accept:
+        return as_json({"calls": records, "next": after})
+    lines = "".join(f"{json.dumps(record, allow_nan=False)}\n" for record in records)
+    link = {} if after is None else {"Link": f'<?{urlencode({**asked.values, "after": after})}>; rel="next"'}
+    return Answer(lines.encode(), JSON_LINES, headers=link)
+
+
+def _next(found: Sequence[Call], limit: int) -> str | None:
+    """
+    Where to go on after the calls that were *found*; None where there are no more.
+    """
+    if len(found) < limit:
+        return None
+    last = found[-1]
+    return place_text(Place(last.started_ns, last.trace_id, last.span_id))
 
 
 def task(context: Context, question: Question) -> Answer:
     """
-    One task with its calls and escalations.
+    One task with its first calls and its escalations.
     """
-    task_id = question.path["task_id"]
+    task_id, limit = question.path["task_id"], question.asked.limit()
     with context.store.reading() as connection:
         found = read_task(connection, task_id)
         if found is None:
             raise NotFoundError(f"No task {task_id!r} here; /api/v1/calls shows the ids there are.")
-        records = [whole_record(call) for call in read_calls(connection, task_id=task_id)]
+        of_task = read_page(connection, EVERYTHING, limit=limit, task_id=task_id)
     whole, escalations = found
     return as_json(
-        {"task": _task_record(whole), "calls": records, "escalations": list(map(_escalation_record, escalations))}
+        {
+            "task": _task_record(whole),
+            "calls": list(map(whole_record, of_task)),
+            "next": _next(of_task, limit),
+            "escalations": list(map(_escalation_record, escalations)),
+        }
     )
 
 
@@ -251,9 +283,10 @@ def prune(context: Context, question: Question) -> Answer:
     Deletes old tasks.
     """
     body = question.body
-    before = body.get("before") if is_object(body) else None
+    # a key that is not known may have been meant to spare something
+    before = body.get("before") if is_object(body) and len(body) == 1 else None
     if not isinstance(before, str):
-        raise InputError('Say before which time: {"before": "90d"}.')
+        raise InputError('Say before which time, and nothing else: {"before": "90d"}.')
     result = context.store.prune(parse_time(before, now_ns=time.time_ns()))
     return as_json(result._asdict())
 
@@ -264,4 +297,9 @@ def snapshot(context: Context, _: Question) -> Answer:
     """
     copy = context.store.path.with_name(f".toolspan-{secrets.token_hex(8)}.download")
     context.store.snapshot(copy)
-    return Answer(b"", DUCKDB, file=copy)
+    # it has no name from here on, so that it is gone with whoever takes it, and with this process
+    file = copy.open("rb")
+    copy.unlink()
+    size_bytes = os.fstat(file.fileno()).st_size
+    headers = {"Content-Length": str(size_bytes), "Content-Disposition": 'attachment; filename="toolspan.duckdb"'}
+    return Answer(b"", DUCKDB, file=file, headers=headers)

@@ -8,28 +8,29 @@ whoever writes does not wait. Errors are problem details (RFC 9457).
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import BinaryIO, Final
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
-from starlette.concurrency import run_in_threadpool
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from toolspan.collector.access import BearerGate
-from toolspan.collector.asking import read_parameters
-from toolspan.collector.openapi import PATH, PROBLEM, TITLES, document_of
+from toolspan.collector.asking import Asked, read_parameters
+from toolspan.collector.gate import Gate
+from toolspan.collector.openapi import PATH, document_of
 from toolspan.collector.operations import OPERATIONS
-from toolspan.collector.questions import JSON, Context, NotFoundError, Operation, Question
+from toolspan.collector.problems import problem
+from toolspan.collector.questions import JSON, TEXT, Answer, Context, Load, NotFoundError, Operation, Question
 from toolspan.errors import InputError, StoreError
 from toolspan.prometheus import MetricsCollector
 from toolspan_queries import QueryError
@@ -37,11 +38,25 @@ from toolspan_queries import QueryError
 _LOG: Final = logging.getLogger(__name__)
 #: Below it gzip costs more than it saves.
 _LEAST_GZIP_BYTES: Final = 4_096
-#: Asked by what looks after processes, which knows no token.
-OPEN_PATHS: Final = ("/healthz", "/readyz")
 _MOST_BODY_BYTES: Final = 65_536
+_PIECE_BYTES: Final = 2**20
+_OPENMETRICS: Final = "application/openmetrics-text"
+#: Answers that are made at once; more wait. Two cores are busy with fewer queries, each of which takes memory, and a
+#: copy writes the whole store. What asks nothing of the store, such as health, never waits behind these.
+_MOST: Final[Mapping[Load, int]] = {Load.QUERY: 8, Load.WHOLE: 1}
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class _Text(PathConvertor):
+    """
+    Any characters; of starlette's own `path`, a line's end is none.
+    """
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("text", _Text())
 
 
 def api_app(
@@ -53,66 +68,81 @@ def api_app(
 ) -> ASGIApp:
     """
     The answers from *context* and *metrics*; with a *token* for those who know it, and with *trusted_hosts* under these
-    names only: a page of another site in a browser on this machine must not read them.
+    names only.
     """
-    middleware = [Middleware(GZipMiddleware, minimum_size=_LEAST_GZIP_BYTES)]
-    if trusted_hosts is not None:
-        middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=list(trusted_hosts), www_redirect=False))
+    limiters = {load: CapacityLimiter(most) for load, most in _MOST.items()}
     app = Starlette(
         routes=[
-            Route("/metrics", _metrics(metrics)),
-            Route(PATH, _openapi(is_closed=token is not None)),
-            *(_route(context, operation) for operation in OPERATIONS),
+            _route(context, operation, limiters.get(operation.load))
+            for operation in all_operations(metrics, is_closed=token is not None)
         ],
-        middleware=middleware,
+        middleware=[Middleware(GZipMiddleware, minimum_size=_LEAST_GZIP_BYTES)],
         exception_handlers={HTTPException: _of_http, Exception: _fault},
     )
-    return app if token is None else BearerGate(app, token=token, open_paths=OPEN_PATHS)
+    return Gate(app, token=token, hosts=trusted_hosts)
 
 
-def _metrics(collector: MetricsCollector) -> _Endpoint:
+def all_operations(metrics: MetricsCollector, *, is_closed: bool) -> Sequence[Operation]:
+    """
+    Everything there is a route for, all of it in the document that is one of them.
+    """
     registry = CollectorRegistry()
-    registry.register(collector)
+    registry.register(metrics)
 
-    async def metrics(request: Request) -> Response:
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        body = await run_in_threadpool(encode, registry)
-        return Response(body, headers={"Content-Type": content_type})
+    def expose(_: Context, question: Question) -> Answer:
+        encode, media_type = choose_encoder(question.accept)
+        return Answer(encode(registry), media_type)
 
-    return metrics
+    def describe(_: Context, __: Question) -> Answer:
+        return Answer(document)
+
+    operations = (
+        *OPERATIONS,
+        Operation(
+            "metrics",
+            "/metrics",
+            "The counters, for Prometheus; each answer counts as a scrape.",
+            expose,
+            {TEXT: {"type": "string"}, _OPENMETRICS: {"type": "string"}},
+            load=Load.NONE,
+            ignores_others=True,
+        ),
+        Operation("openapi", PATH, "This document.", describe, {JSON: {"type": "object"}}, load=Load.NONE),
+    )
+    document = json.dumps(document_of(operations, is_closed=is_closed)).encode()
+    return operations
 
 
-def _openapi(*, is_closed: bool) -> _Endpoint:
-    document = json.dumps(document_of(OPERATIONS, is_closed=is_closed))
-
-    async def openapi(_: Request) -> Response:
-        return Response(document, media_type=JSON)
-
-    return openapi
-
-
-def _route(context: Context, operation: Operation) -> Route:
+def _route(context: Context, operation: Operation, limiter: CapacityLimiter | None) -> Route:
     known = [parameter.name for parameter in operation.parameters if not parameter.is_of_path]
 
     async def endpoint(request: Request) -> Response:
         try:
             body = await _read_body(request) if operation.body is not None else None
-            asked = read_parameters(request.query_params, known)
+            asked = Asked({}) if operation.ignores_others else read_parameters(request.query_params, known)
             question = Question(asked, request.path_params, body, request.headers.get("accept", ""))
-            answer = await run_in_threadpool(operation.answer, context, question)
+            answer = await run_sync(operation.answer, context, question, limiter=limiter)
         except NotFoundError as error:
-            return _problem(404, str(error))
+            return problem(404, str(error))
         except (InputError, QueryError) as error:
-            return _problem(400, str(error))
+            return problem(400, str(error))
         except StoreError as error:
-            return _problem(503, str(error))
-        if answer.file is not None:
-            return FileResponse(
-                answer.file, media_type=answer.media_type, background=BackgroundTask(answer.file.unlink)
-            )
-        return Response(answer.body, status_code=answer.status, media_type=answer.media_type)
+            return problem(503, str(error))
+        return _response(answer)
 
     return Route(operation.route or operation.path, endpoint, methods=[operation.method], name=operation.name)
+
+
+def _response(answer: Answer) -> Response:
+    if answer.file is None:
+        return Response(answer.body, answer.status, answer.headers, answer.media_type)
+    return StreamingResponse(_pieces(answer.file), answer.status, answer.headers, answer.media_type)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE_BYTES):
+            yield piece
 
 
 async def _read_body(request: Request) -> object:
@@ -141,16 +171,9 @@ async def _of_http(request: Request, error: Exception) -> Response:
         detail = f"There is no {request.url.path}; {PATH} says what there is."
     elif error.status_code == 405:
         detail = f"{request.url.path} is not for {request.method}."
-    response = _problem(error.status_code, detail)
-    response.headers.update(error.headers or {})
-    return response
+    return problem(error.status_code, detail, headers=error.headers)
 
 
 async def _fault(request: Request, error: Exception) -> Response:
     _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _problem(500, "A fault of toolspan; its log says more.")
-
-
-def _problem(status: int, detail: str) -> Response:
-    document = {"title": TITLES.get(status, "Error"), "status": status, "detail": detail}
-    return Response(json.dumps(document), status_code=status, media_type=PROBLEM)
+    return problem(500, "A fault of toolspan; its log says more.")

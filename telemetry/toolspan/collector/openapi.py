@@ -2,23 +2,15 @@
 The OpenAPI document of the API, made of the table of operations.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from toolspan._version import __version__
-from toolspan.collector.questions import Operation, Parameter
+from toolspan.collector.gate import OPEN_PATHS
+from toolspan.collector.problems import PROBLEM, TITLES
+from toolspan.collector.questions import JSON, Operation, Parameter
 
 PATH: Final = "/api/v1/openapi.json"
-PROBLEM: Final = "application/problem+json"
-TITLES: Final[Mapping[int, str]] = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    415: "Unsupported Media Type",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 _PROBLEM: Final = {
     "type": "object",
     "properties": {
@@ -37,7 +29,7 @@ def document_of(operations: Iterable[Operation], *, is_closed: bool) -> dict[str
     """
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, is_closed=is_closed)
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "toolspan collector", "version": __version__},
@@ -50,21 +42,27 @@ def document_of(operations: Iterable[Operation], *, is_closed: bool) -> dict[str
     return document
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(operation: Operation, *, is_closed: bool) -> dict[str, Any]:
+    # whoever asks may be wrong about a parameter or the host's name, and not know the token
+    statuses = {400, *operation.failures}
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": [_parameter(each) for each in operation.parameters],
-        "responses": {
-            "200": {
-                "description": "The answer.",
-                "content": {kind: {"schema": schema} for kind, schema in operation.answers.items()},
-            },
-            **{str(status): _failure(operation, status) for status in operation.failures},
+    }
+    if is_closed and operation.path in OPEN_PATHS:
+        described["security"] = []
+    elif is_closed:
+        statuses.add(401)
+    described["responses"] = {
+        "200": {
+            "description": "The answer.",
+            "content": {kind: {"schema": schema} for kind, schema in operation.answers.items()},
         },
+        **{str(status): _failure(operation, status) for status in sorted(statuses)},
     }
     if operation.body is not None:
-        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": operation.body}}}
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": operation.body}}}
     return described
 
 
@@ -80,9 +78,8 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 def _failure(operation: Operation, status: int) -> dict[str, Any]:
     # readiness says why not in the document that says whether
-    own = operation.answers if operation.name == "readyz" else None
-    content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {
-        "description": TITLES[status],
-        "content": content if own is None else {kind: {"schema": schema} for kind, schema in own.items()},
-    }
+    if operation.name == "readyz" and status == 503:
+        content = {kind: {"schema": schema} for kind, schema in operation.answers.items()}
+    else:
+        content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {"description": TITLES[status], "content": content}

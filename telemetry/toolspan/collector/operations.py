@@ -7,7 +7,7 @@ from typing import Final
 
 from toolspan.collector import answering
 from toolspan.collector.asking import DEFAULT_LIMIT, DIMENSIONS, MOST_CALLS, TARGETS
-from toolspan.collector.questions import ARROW, DUCKDB, JSON, TEXT, Operation, Parameter, Schema
+from toolspan.collector.questions import ARROW, DUCKDB, JSON, JSON_LINES, TEXT, Load, Operation, Parameter, Schema
 from toolspan.documents import GroupedQuality, GroupedReport, Quality, Report
 from toolspan_queries import names
 
@@ -40,6 +40,11 @@ _TARGETS: Final = tuple(
     for name in TARGETS
 )
 _NAME: Final = Parameter("name", "The name of a query.", {"type": "string", "enum": names()}, is_of_path=True)
+_LIMIT: Final = Parameter(
+    "limit",
+    "How many calls at the most.",
+    {"type": "integer", "minimum": 1, "maximum": MOST_CALLS, "default": DEFAULT_LIMIT},
+)
 _TASK_ID: Final = Parameter("task_id", "The id of a task.", {"type": "string", "minLength": 1}, is_of_path=True)
 
 
@@ -57,6 +62,8 @@ def _document(*types: type) -> Schema:
 
 
 _ANY: Final[Schema] = {"type": "object"}
+_NEXT: Final[Schema] = {"type": ["string", "null"]}
+_PAGE: Final = _object(calls=_list(_ANY), next=_NEXT)
 _READY: Final = _object(
     ready={"type": "boolean"},
     reason={"type": ["string", "null"]},
@@ -66,19 +73,29 @@ _READY: Final = _object(
 )
 
 OPERATIONS: Final[Sequence[Operation]] = (
-    Operation("healthz", "/healthz", "That the process answers.", answering.healthz, {TEXT: _STRING}),
-    Operation("readyz", "/readyz", "Whether spans are taken.", answering.readyz, {JSON: _READY}, failures=(503,)),
+    Operation("healthz", "/healthz", "That the process answers.", answering.healthz, {TEXT: _STRING}, load=Load.NONE),
+    Operation(
+        "readyz",
+        "/readyz",
+        "Whether spans are taken.",
+        answering.readyz,
+        {JSON: _READY},
+        failures=(503,),
+        load=Load.NONE,
+    ),
     Operation(
         "queries",
         "/api/v1/queries",
         "The numbers that can be asked for.",
         answering.queries,
         {JSON: _object(queries=_list(_object(name=_STRING, definition=_STRING)))},
+        load=Load.NONE,
     ),
     Operation(
         "query",
         "/api/v1/query/{name}",
-        "The rows of one number. Sums of nanoseconds may exceed 2^53: read them as 64-bit integers.",
+        "The rows of one number. Whole numbers are written in full: sums of nanoseconds can exceed 2^53, which a reader"
+        " of 64-bit integers takes as they are, and one of doubles (JavaScript) should ask for as Arrow.",
         answering.query,
         {JSON: _object(name=_STRING, definition=_STRING, window=_ANY, rows=_list(_ANY)), ARROW: _BYTES},
         (_NAME, *_SCOPE, _BY),
@@ -105,18 +122,14 @@ OPERATIONS: Final[Sequence[Operation]] = (
     Operation(
         "calls",
         "/api/v1/calls",
-        "Calls in order of start, a page at a time.",
+        "Calls in order of start, a page at a time. As JSON lines, the page after it is in the header Link.",
         answering.calls,
-        {JSON: _object(calls=_list(_ANY), next={"type": ["string", "null"]})},
+        {JSON: _PAGE, JSON_LINES: _STRING},
         (
             *_SCOPE,
             Parameter("task", "Only calls of this task.", _STRING),
             Parameter("span", "Only calls whose span id begins so.", _HEX),
-            Parameter(
-                "limit",
-                "How many at the most.",
-                {"type": "integer", "minimum": 1, "maximum": MOST_CALLS, "default": DEFAULT_LIMIT},
-            ),
+            _LIMIT,
             Parameter(
                 "after",
                 "The `next` of the page before.",
@@ -128,11 +141,11 @@ OPERATIONS: Final[Sequence[Operation]] = (
     Operation(
         "task",
         "/api/v1/tasks/{task_id}",
-        "One task with its calls and escalations.",
+        "One task with its first calls and its escalations; `next` as of calls, for those of this task.",
         answering.task,
-        {JSON: _object(task=_ANY, calls=_list(_ANY), escalations=_list(_ANY))},
-        (_TASK_ID,),
-        route="/api/v1/tasks/{task_id:path}",
+        {JSON: _object(task=_ANY, calls=_list(_ANY), next=_NEXT, escalations=_list(_ANY))},
+        (_TASK_ID, _LIMIT),
+        route="/api/v1/tasks/{task_id:text}",
         failures=(400, 404, 503),
     ),
     Operation(
@@ -175,6 +188,7 @@ OPERATIONS: Final[Sequence[Operation]] = (
         answering.snapshot,
         {DUCKDB: _BYTES},
         failures=(400, 503),
+        load=Load.WHOLE,
     ),
     Operation(
         "prune",
@@ -190,5 +204,6 @@ OPERATIONS: Final[Sequence[Operation]] = (
             "additionalProperties": False,
         },
         failures=(400, 415, 503),
+        load=Load.WHOLE,
     ),
 )

@@ -4,8 +4,10 @@ What passes between the API and who answers: a question that was checked, an ans
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from toolspan.collector.asking import Asked
 from toolspan.collector.writing import WriterState
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
+JSON_LINES: Final = "application/jsonl"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 DUCKDB: Final = "application/vnd.duckdb"
 #: JSON Schema, of which what is in it is anything.
@@ -80,13 +83,14 @@ class Question(NamedTuple):
 
 class Answer(NamedTuple):
     """
-    A response: bytes, or a *file* that is sent and then removed.
+    A response: bytes, or a *file* that is sent and closed; *headers* beside what follows from these.
     """
 
     body: bytes
     media_type: str = JSON
     status: int = 200
-    file: Path | None = None
+    file: BinaryIO | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class Parameter(NamedTuple):
@@ -100,9 +104,21 @@ class Parameter(NamedTuple):
     is_of_path: bool = False
 
 
+class Load(Enum):
+    """
+    What an answer costs: nothing worth counting, a look at the store, or a pass over all of it.
+    """
+
+    NONE = "none"
+    QUERY = "query"
+    WHOLE = "whole"
+
+
 class Operation(NamedTuple):
     """
     Something that can be asked: *path* as OpenAPI writes it, *route* as the router does.
+
+    Parameters that are not known are wrong, unless it *ignores_others*.
     """
 
     name: str
@@ -115,6 +131,8 @@ class Operation(NamedTuple):
     route: str = ""
     body: Schema | None = None
     failures: Sequence[int] = ()
+    load: Load = Load.QUERY
+    ignores_others: bool = False
 
 
 class NotFoundError(Exception):

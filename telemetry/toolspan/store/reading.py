@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from toolspan.records import Call, Episode, Escalation, Rows, Task, TaskTool
 from toolspan.scope import EVERYTHING, Scope
 from toolspan.store.columns import trace_bytes
+from toolspan.windows import LAST_NS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -82,6 +83,12 @@ class Place(NamedTuple):
     span_id: bytes
 
 
+_BEFORE_ALL: Final = Place(-1, bytes(16), bytes(8))
+#: The first condition says what the second does, and lets DuckDB skip what lies outside.
+_AFTER: Final = """c.started_ns between $started_ns and $until_ns
+  and (c.started_ns, c.trace_hi, c.trace_lo, c.span_id) > ($started_ns, $trace_hi, $trace_lo, $span_id)"""
+
+
 def read_page(
     connection: "DuckDBPyConnection",
     scope: Scope,
@@ -96,21 +103,43 @@ def read_page(
     begins with *span*.
     """
     condition, values = _calls_condition(scope, task_id)
-    if after is not None:
-        condition += (
-            " and (c.started_ns, c.trace_hi, c.trace_lo, c.span_id) > ($started_ns, $trace_hi, $trace_lo, $span_id)"
-        )
-        values |= {
-            "started_ns": after.started_ns,
-            "trace_hi": int.from_bytes(after.trace_id[:8], "big"),
-            "trace_lo": int.from_bytes(after.trace_id[8:], "big"),
-            "span_id": int.from_bytes(after.span_id, "big"),
-        }
     if span:
         condition += " and c.span_id between $first_id and $last_id"
         values |= {"first_id": int(span.ljust(16, "0"), 16), "last_id": int(span.ljust(16, "f"), 16)}
-    text = _CALLS.format(condition=condition, limit=f"limit {limit:d}")
-    return [_call(row) for row in connection.execute(text, values).fetchall()]
+    text = _CALLS.format(condition=f"{condition} and {_AFTER}", limit="limit $limit")
+    found: list[Call] = []
+    place, rows = after or _BEFORE_ALL, limit
+    # A million calls, 10 000 at a time: 0.6 s for each where all that are left are joined and sorted, 0.1 where only as
+    # many as there could be in the page are. Where few are asked for, one pass finds them.
+    until_ns = LAST_NS if span or task_id is not None else _start_of(connection, place, rows)
+    while True:
+        bounds = {**_place_values(place), "until_ns": until_ns, "limit": limit - len(found)}
+        found += [_call(row) for row in connection.execute(text, {**values, **bounds}).fetchall()]
+        if len(found) == limit or until_ns == LAST_NS:
+            return found
+        place, rows = Place(until_ns, b"\xff" * 16, b"\xff" * 8), rows * 8
+        until_ns = _start_of(connection, place, rows)
+
+
+def _start_of(connection: "DuckDBPyConnection", place: Place, rows: int) -> int:
+    """
+    When the call starts that is *rows* after *place*, the end of time where there are fewer.
+    """
+    starts = "select started_ns from calls where started_ns >= ? order by started_ns limit ?"
+    [(count, last_ns)] = connection.execute(
+        f"select count(*), max(started_ns) from ({starts})",  # noqa: S608 - our own text
+        [place.started_ns, rows],
+    ).fetchall()
+    return int(last_ns) if count == rows else LAST_NS
+
+
+def _place_values(place: Place) -> dict[str, object]:
+    return {
+        "started_ns": place.started_ns,
+        "trace_hi": int.from_bytes(place.trace_id[:8], "big"),
+        "trace_lo": int.from_bytes(place.trace_id[8:], "big"),
+        "span_id": int.from_bytes(place.span_id, "big"),
+    }
 
 
 def read_calls(
