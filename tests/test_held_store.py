@@ -319,6 +319,25 @@ class TestUpkeep:
         assert 0 == held.wal_bytes()
 
 
+def test_a_checkpoint_that_others_are_in_the_way_of_is_put_off(
+    held: HeldStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write is durable all the same; whoever writes next tries again."""
+    monkeypatch.setattr("toolspan.store.held.MOST_WAL_BYTES", 0)
+    with held.reading() as connection:
+        other = connection.cursor()
+        other.begin()
+        other.execute("create table in_the_way as select 1 as one")
+
+        written = write(held, 1)
+        put_off = held.wal_bytes()
+        other.rollback()
+    write(held, 2)
+
+    assert 3 == written.appended.new
+    assert put_off > 0 == held.wal_bytes()
+
+
 def test_a_write_that_fails_keeps_nothing_and_the_next_goes_on(
     held: HeldStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ class Readers:
             cursor = self._connection.cursor()
             self._cursors.append(cursor)
         try:
-            cursor.begin()
+            cursor.execute("begin transaction read only")
             yield cursor
         finally:
             cursor.close()  # which rolls back: nothing was written
