@@ -63,6 +63,10 @@ class TestSameAsFiles:
             ("calls", "--until", "2026-11-30T01:30:00Z", "--service", "travel-desk"),
             ("calls", "--task", "343981680b3a69ee9178c874928f9eb5-de87698398269b9d"),
             ("calls", "--task", "nothing"),
+            ("calls", "--task", "\udcff"),  # as a shell passes on a byte that is no UTF-8
+            ("calls", "--tool", "\udcff"),
+            ("calls", "--agent", "\udcff"),
+            ("report", "--service", "\udcff"),
             ("calls", "--explain", "0000"),
             ("check", "--format", "json"),
         ],

@@ -10,7 +10,7 @@ One SQL file per number, and one function per file that answers with a pandas fr
 a query's text.
 """
 
-from toolspan_queries._asking import Asked, Connection, Result, ask, fetch
+from toolspan_queries._asking import Asked, Connection, Result, ask, fetch, writable
 from toolspan_queries._catalogue import Query, QueryError, load, names
 from toolspan_queries.frames import (
     calls,
@@ -75,4 +75,5 @@ __all__ = [
     "unhandled_tasks",
     "unresolved_tasks",
     "validation_recovery",
+    "writable",
 ]

@@ -89,11 +89,11 @@ def ask(connection: Connection, name: str, /, **asked: Unpack[Asked]) -> Result:
     given: dict[str, object] = {**_EVERYTHING, **asked}
     if given["by"] not in _GROUPS:
         raise QueryError(f"Cannot group by {given['by']!r}; there are agent, service and environment.")
-    values = {parameter: _writable(given[parameter]) for parameter in query.parameters}
+    values = {parameter: writable(given[parameter]) for parameter in query.parameters}
     return connection.execute(query.text, values)
 
 
-def _writable(value: object) -> object:
+def writable(value: object) -> object:
     """
     *value*; of a text, lone surrogates as they are where spans are read, for no database takes them.
     """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolspan.store.columns import trace_bytes
 from toolspan.store.statements import run
+from toolspan_queries import writable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -59,7 +60,7 @@ def has_task(connection: "DuckDBPyConnection", task_id: str) -> bool:
     """
     Whether the store has the task *task_id*.
     """
-    return bool(connection.execute("from tasks where task_id = ? limit 1", [task_id]).fetchall())
+    return bool(connection.execute("from tasks where task_id = ? limit 1", [writable(task_id)]).fetchall())
 
 
 def find_calls(connection: "DuckDBPyConnection", span: str) -> list[FoundCall]:

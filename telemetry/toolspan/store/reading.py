@@ -11,6 +11,7 @@ from toolspan.records import Call, Episode, Escalation, Rows, Task, TaskTool
 from toolspan.scope import EVERYTHING, Scope
 from toolspan.store.columns import trace_bytes
 from toolspan.windows import LAST_NS
+from toolspan_queries import writable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -156,7 +157,7 @@ def read_task(connection: "DuckDBPyConnection", task_id: str) -> tuple[Task, lis
     """
     The task of that id with its escalations; None where there is none.
     """
-    condition, values = "t.task_id = $task_id", {"task_id": task_id}
+    condition, values = "t.task_id = $task_id", {"task_id": writable(task_id)}
     tasks = [_task(row) for row in _select(connection, _TASKS, condition, values)]
     if not tasks:
         return None
@@ -166,9 +167,9 @@ def read_task(connection: "DuckDBPyConnection", task_id: str) -> tuple[Task, lis
 def _calls_condition(scope: Scope, task_id: str | None) -> tuple[str, dict[str, object]]:
     condition, values = _condition(scope)
     if scope.tool is not None:
-        condition, values = f"{condition} and c.tool = $tool", {**values, "tool": scope.tool}
+        condition, values = f"{condition} and c.tool = $tool", {**values, "tool": writable(scope.tool)}
     if task_id is not None:
-        condition, values = f"{condition} and t.task_id = $task_id", {**values, "task_id": task_id}
+        condition, values = f"{condition} and t.task_id = $task_id", {**values, "task_id": writable(task_id)}
     return condition, values
 
 
@@ -197,7 +198,7 @@ def _condition(scope: Scope) -> tuple[str, dict[str, object]]:
         value = getattr(scope, name)
         if value is not None:
             parts.append(f"t.{name} = ${name}")
-            values[name] = value
+            values[name] = writable(value)
     return " and ".join(parts), values
 
 
