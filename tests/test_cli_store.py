@@ -4,7 +4,6 @@ The commands that read, on a store: the same answers as on files, and what is di
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -20,24 +19,6 @@ from tests.stores import SECOND_NS, Clock, open_store
 from toolspan.cli import _stores
 from toolspan.cli._output import PatientOutput
 from toolspan.store.lock import locked
-
-#: Runs the command line without what only a store needs.
-BARE = """
-import sys
-for name in ("duckdb", "msgspec", "numpy", "pandas", "pyarrow"):
-    sys.modules[name] = None
-import toolspan.cli
-toolspan.cli.main(sys.argv[1:])
-"""
-
-
-def run_bare(*args: str | Path) -> subprocess.CompletedProcess[str]:
-    """
-    The command line as the bare package has it.
-    """
-    return subprocess.run(
-        [sys.executable, "-c", BARE, *map(str, args)], capture_output=True, text=True, check=False, timeout=60
-    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -335,77 +316,6 @@ class TestInterrupt:
         monkeypatch.setattr("toolspan.report_answers.ask_report", interrupted)
 
         assert (130, "", "") == toolspan("report")
-
-
-class TestBareInstall:
-    @pytest.mark.parametrize("command", ["report", "quality", "calls", "doctor", "check"])
-    def test_reads_files(self, command: str) -> None:
-        """
-        A store is an extra.
-        """
-        result = run_bare(command, EXAMPLE)
-
-        assert (1 if command == "check" else 0, "") == (result.returncode, result.stderr)
-        assert result.stdout
-
-    @pytest.mark.parametrize("exists", [True, False])
-    @pytest.mark.parametrize(
-        "command",
-        [
-            ("report",),
-            ("quality",),
-            ("calls",),
-            ("check",),
-            ("doctor",),
-            ("prune", "--before", "1d"),
-            ("snapshot", "x"),
-            ("ingest", str(EXAMPLE)),
-        ],
-    )
-    def test_says_what_to_install_for_a_store(self, tmp_path: Path, command: tuple[str, ...], exists: bool) -> None:
-        """
-        One line, exit 2, the same of every command, whether there is a store or not; into which Python, too.
-        """
-        store = tmp_path / "s.duckdb"
-        if exists:
-            store.write_bytes(b"")
-
-        result = run_bare(*command, "--store", store)
-
-        install = f"{shlex.quote(sys.executable)} -m pip install 'toolspan[duckdb]'"
-        said = f"toolspan: A store file needs DuckDB, which is not installed; {install} installs it.\n"
-        assert (2, "", said) == (result.returncode, result.stdout, result.stderr)
-
-    def test_says_what_to_install_for_a_collector(self, tmp_path: Path) -> None:
-        """
-        More than a store takes.
-        """
-        result = run_bare("collect", "--store", tmp_path / "s.duckdb")
-
-        install = f"{shlex.quote(sys.executable)} -m pip install 'toolspan[collector]'"
-        said = f"toolspan: The collector needs packages that are not installed; {install} installs them.\n"
-        assert (2, "", said) == (result.returncode, result.stdout, result.stderr)
-
-    @pytest.mark.parametrize(
-        "command",
-        [
-            ("report",),
-            ("quality",),
-            ("calls",),
-            ("check",),
-            ("doctor",),
-            ("prune", "--before", "1d"),
-            ("snapshot", "x"),
-        ],
-    )
-    def test_asks_a_collector(self, command: tuple[str, ...]) -> None:
-        """
-        Who only asks needs neither.
-        """
-        result = run_bare(*command, "--store", "http://127.0.0.1:1")
-
-        assert (2, "") == (result.returncode, result.stdout)
-        assert "Nothing answers at http://127.0.0.1:1" in result.stderr
 
 
 class TestPatientOutput:
