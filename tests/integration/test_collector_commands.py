@@ -11,7 +11,7 @@ import pytest
 from tests.cli_runner import Cli, Ran
 from tests.integration.collectors import RunningCollector, running
 from tests.integration.test_ingest_everything import SOURCES
-from tests.test_cli_store import run_bare
+from tests.test_cli_bare import run_bare
 from toolspan.cli import main
 
 _TOKEN = "a-secret"  # noqa: S105 - of a test

@@ -26,13 +26,15 @@ from tests.integration.test_ingest_everything import SOURCES, cut, toolspan
 
 #: Long enough for everything to arrive: only of spans that came before their call was counted the totals are the same.
 _GRACE_S = 30
+#: Many, for they share commits: all has to arrive within the grace period, also on a machine that does other things.
+_SENDERS = 24
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningCollector]:
     """
-    A collector that was sent everything, each part over HTTP or gRPC by one of eight senders, a tenth of it twice, and
+    A collector that was sent everything, each part over HTTP or gRPC by one of many senders, a tenth of it twice, and
     in which all tasks have settled.
     """
     folder = tmp_path_factory.mktemp("collector")
@@ -67,8 +69,8 @@ def deliver(collector: RunningCollector, chance: random.Random) -> None:
         return statuses
 
     numbered = list(enumerate(lines))
-    with ThreadPoolExecutor(8) as senders:
-        found = set[int]().union(*senders.map(send, [numbered[first::8] for first in range(8)]))
+    with ThreadPoolExecutor(_SENDERS) as senders:
+        found = set[int]().union(*senders.map(send, [numbered[first::_SENDERS] for first in range(_SENDERS)]))
     channel.close()
     assert {200} == found
 
