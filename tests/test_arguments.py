@@ -2,9 +2,15 @@
 Arguments are compared as JSON values, through wrappers, and are unknown where nothing was recorded.
 """
 
+import json
+from typing import Final
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from toolspan.arguments import ArgumentHasher, unwrap
+from toolspan.evidence.payloads import parse
 
 HASHER = ArgumentHasher(b"a key")
 
@@ -41,6 +47,57 @@ class TestEqualArguments:
     def test_other_values_are_other_arguments(self, left: str, right: str) -> None:
         """A difference in value is a difference in hash."""
         assert HASHER.hash(left) != HASHER.hash(right)
+
+
+#: JSON of every kind, as anybody writes it: spaced, escaped or not, with numbers in every form, cut, doubled.
+VALUES: Final = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8) | st.just("\x7f"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=10,
+)
+NUMBERS: Final = st.sampled_from(
+    ["-0", "-0.0", "1.", "01", "1e5", "1E400", "1e22", "2e-324", "1.5e-7", "9" * 30, "1" * 5000, "0.1", "NaN", "1e999"]
+)
+
+
+class TestTheShortWay:
+    """
+    Most arguments are hashed without being looked into; where that is done, it changes nothing.
+    """
+
+    @settings(max_examples=300)
+    @given(
+        st.dictionaries(st.text(max_size=4), VALUES, max_size=4), st.booleans(), st.sampled_from(["", "}", " ", "x"])
+    )
+    def test_hashes_an_object_as_the_long_way(self, value: dict[str, object], is_ascii: bool, tail: str) -> None:
+        """Objects as they are dumped, and with something behind them."""
+        text = json.dumps(value, ensure_ascii=is_ascii) + tail
+
+        assert HASHER.hash(parse(text)) == HASHER.hash(text)
+
+    @settings(max_examples=200)
+    @given(
+        NUMBERS, NUMBERS, st.sampled_from(['{"b": %s, "a": %s}', '{"a": %s, "a": %s}', '{"a": {"c": [%s], "b": %s}}'])
+    )
+    def test_reads_numbers_as_the_long_way(self, one: str, other: str, form: str) -> None:
+        """Numbers that are no JSON, too large for any type, or the same as another."""
+        text = form % (one, other)
+
+        assert HASHER.hash(parse(text)) == HASHER.hash(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        ['{"a": "\\ud800"}', '{"a": "\\u00e9"}', '{"a": "\x7f"}', '{"a": "\n"}', '{"a": "\\/\\b"}', "{}", '{"a"'],
+    )
+    def test_reads_texts_as_the_long_way(self, text: str) -> None:
+        """Escapes, and what should have been escaped."""
+        assert HASHER.hash(parse(text)) == HASHER.hash(text)
+
+    def test_is_not_taken_for_arguments_of_which_some_are_ignored(self) -> None:
+        """A key that is left out is left out of any text."""
+        hasher = ArgumentHasher(b"a key", ignored=("id",))
+
+        assert hasher.hash('{"a": 1, "id": 1}') == hasher.hash('{"a": 1, "id": 2}')
 
 
 class TestWrappers:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.span_facts import MS, A, escalation, failed, names, other, run, run_task, span_id, tool, trace_id
 from toolspan.derive import derive
-from toolspan.records import Call, Escalation, Judgement, Marks, Rows, Task, TaskTool
+from toolspan.records import Call, Escalation, Judgement, Marks, Rows, SpanFacts, Task, TaskTool
 
 DOWN = failed("transient", "UNAVAILABLE")
 
@@ -257,3 +257,54 @@ class TestUnhandled:
         assert not derive([failure]).tasks[0].unhandled
         assert not derive([run(), failure, tool("b", at=(0, 91))]).tasks[0].unhandled
         assert not derive([run()]).tasks[0].unhandled
+
+
+#: A run of an agent that has no name, above a failure, a retry of it and a call of another tool.
+PLAIN = (
+    run(at=(0, 100), marks=Marks("run")),
+    tool("a", at=(10, 20), ending=DOWN, marks=Marks(agent="own")),
+    tool("b", at=(30, 40)),
+    tool("c", at=(50, 60), tool="pay", call_id="c1"),
+)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        pytest.param(PLAIN, id="plain"),
+        pytest.param((PLAIN[0], PLAIN[3], PLAIN[2], PLAIN[1]), id="in another order"),
+        pytest.param((*PLAIN, PLAIN[1]), id="delivered twice"),
+        pytest.param((*PLAIN, other("o", "run"), tool("d", "o", (60, 70))), id="a call further down"),
+        pytest.param((*PLAIN, tool("d", "gone", (60, 70))), id="a call below what never came"),
+        pytest.param((*PLAIN, tool("d", "a", (12, 14))), id="a call within a call"),
+        pytest.param((*PLAIN, other("o", "a"), tool("d", "o", (12, 14))), id="a call further within a call"),
+        pytest.param((*PLAIN, tool("d", at=(60, 70), tool="pay", call_id="c1")), id="one call traced twice"),
+        pytest.param((*PLAIN, tool("d", at=(51, 59), tool="pay", side="server")), id="a server's call"),
+        pytest.param((*PLAIN, tool("d", tool="pay", ending=Judgement("cancelled", code="REJECTED"))), id="cancelled"),
+        pytest.param((*PLAIN, tool("d", at=(60, 70), ending=Judgement("deferred"))), id="deferred"),
+        pytest.param((*PLAIN, tool("d", at=(60, 70), ending=failed())), id="a failure without class"),
+        pytest.param((*PLAIN, tool("d", at=(60, 70), ending=Judgement("ok", "fatal", "LATENT"))), id="a latent class"),
+        pytest.param((*PLAIN, tool("d", ending=failed()), other("h", "d", http_status=503)), id="a failed request"),
+        pytest.param((*PLAIN, escalation("e", at=25)), id="an escalation"),
+        pytest.param((*PLAIN, run("inner", "run", (60, 90), is_error=True)), id="a run within the run"),
+        pytest.param((*PLAIN, other("o", "run", marks=Marks(step_id="s")), tool("d", "o")), id="a step"),
+        pytest.param((*PLAIN, other("o", "run", marks=Marks(task_id="t")), tool("d", "o")), id="a task of its own"),
+        pytest.param((*PLAIN, other("o", "run", marks=Marks(outcome="unresolved"))), id="an outcome"),
+        pytest.param((run(above="root", at=(0, 100)), other("root"), *PLAIN[1:]), id="a span above the run"),
+        pytest.param((run(above="gone", at=(0, 100), is_error=True), *PLAIN[1:]), id="a run that failed, cut off"),
+        pytest.param((run(above="o", at=(5, 100)), other("o", "run"), tool("d", "o"), *PLAIN[1:]), id="a circle"),
+        pytest.param((run(above="p"), other("p", "q"), other("q", "p"), *PLAIN[1:]), id="a circle above"),
+        pytest.param((*PLAIN, other("p", "q"), other("q", "p"), tool("d", "p")), id="a call below a circle"),
+        pytest.param((*PLAIN, tool("d", at=(60, 70), ending=failed("permission")), tool("f")), id="an episode"),
+        pytest.param(PLAIN[1:], id="no run"),
+        pytest.param(PLAIN[:1], id="no call"),
+    ],
+)
+def test_a_trace_beside_another_has_the_rows_it_has_alone(spans: tuple[SpanFacts, ...]) -> None:
+    """
+    A plain trace is derived in a shorter way, but not beside another; both ways give the same rows.
+    """
+    beside = other("beside", "gone", trace="u")
+
+    assert derive([*spans, beside]) == derive(spans)
+    assert derive([*spans, beside], escalation_tools=("pay",)) == derive(spans, escalation_tools=("pay",))

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 EDGES = {
     "cli",
     "collector",
+    "common_spans",
     "config",
     "config_file",
     "diagnosis",
@@ -18,6 +19,7 @@ EDGES = {
     "garbage",
     "otlp",
     "otlp_messages",
+    "otlp_values",
     "pipeline",
     "prometheus",
     "remote",

@@ -72,11 +72,10 @@ class Classifier:
         """
         attributes = span.attributes
         is_quiet = span.status_code != attr.STATUS_ERROR and not span.events and _SPEAKING.isdisjoint(attributes)
-        if is_quiet and not self._reads_plain_results:
-            if is_plain(result):
-                return _OK
-            if is_clean_success(result):
-                return _SAYS_OK
+        if is_quiet and (result is None or isinstance(result, str)):
+            judgement = self.glance(result)
+            if judgement is not None:
+                return judgement
         key = None
         if _SPECIFIC.isdisjoint(attributes):
             # only the user's rules look at the tool
@@ -90,6 +89,18 @@ class Classifier:
                 self._cache.clear()
             self._cache[key] = judgement
         return judgement
+
+    @property
+    def is_blind_to_tools(self) -> bool:
+        return self._rules.is_empty
+
+    def glance(self, result: str | None) -> Judgement | None:
+        """ """
+        if self._reads_plain_results:
+            return None
+        if is_plain(result):
+            return _OK
+        return _SAYS_OK if is_clean_success(result) else None
 
     def explain(self, span: SpanView, tool: str, result: object) -> list[Finding]:
         """

@@ -4,11 +4,11 @@ The core: the facts of one group of spans in, all rows of it out.
 One pure function, so that an agent's process, a collector and a file give the same numbers: the same spans in any
 order, delivered once or more, give the same rows. Whoever calls it decides when, and what becomes of the rows.
 
-Measured on CPython 3.11, grouping included: a trace of ten spans, six of them calls, takes 21 µs, and 35 µs where a
-quarter of the calls failed; a trace of 10 000 calls, all failed, 5 µs a call.
+Measured on CPython 3.11, grouping included: a trace of ten spans, six of them calls of which a quarter failed, takes
+29 µs, or 44 where it is not plain; a trace of 10 000 calls, all failed, 5 µs a call.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from operator import attrgetter
 from typing import Final
 
@@ -18,14 +18,15 @@ from toolspan.derivation.episodes import find_episodes
 from toolspan.derivation.escalations import Heard, escalating_calls
 from toolspan.derivation.lineage import relate
 from toolspan.derivation.outcomes import conclude, is_unhandled
+from toolspan.derivation.plain import read_plain, rows_of
+from toolspan.derivation.rows import EPISODE_ORDER, call_row
 from toolspan.derivation.sums import sum_clean, sum_up
 from toolspan.derivation.tasks import Frame, Work, find_work, frame_of, measure_unseen
-from toolspan.records import Call, Rows, SpanFacts, Task
+from toolspan.records import Rows, SpanFacts, Task
 
 _CALL_ORDER: Final = attrgetter("started_ns", "trace_id", "span_id")
 _TASK_ORDER: Final = attrgetter("started_ns", "task_id")
 _ESCALATION_ORDER: Final = attrgetter("at_ns", "trace_id", "span_id", "source")
-_EPISODE_ORDER: Final = attrgetter("opened_ns", "task_id", "tool", "span_id")
 _TASK_TOOL_ORDER: Final = attrgetter("task_id", "tool")
 
 
@@ -38,6 +39,10 @@ def derive(spans: Iterable[SpanFacts], *, escalation_tools: Collection[str] = ()
         escalation_tools: tools whose call asks a human.
         settled: whether the tasks are settled.
     """
+    spans = list(spans)
+    plain = read_plain(spans, escalation_tools)
+    if plain is not None:
+        return rows_of(plain, settled=settled)
     traces = read_traces(spans)
     works = find_work(traces.values())
     unseen = measure_unseen(traces.values(), works)
@@ -46,7 +51,7 @@ def derive(spans: Iterable[SpanFacts], *, escalation_tools: Collection[str] = ()
         if escalation_tools:
             work.escalations += escalating_calls(work.calls, escalation_tools)
         _add(rows, work, frame_of(work, unseen), traces, settled=settled)
-    rows.episodes.sort(key=_EPISODE_ORDER)
+    rows.episodes.sort(key=EPISODE_ORDER)
     rows.task_tools.sort(key=_TASK_TOOL_ORDER)
     if len(works) > 1 or len(traces) > 1:
         rows.calls.sort(key=_CALL_ORDER)
@@ -61,7 +66,7 @@ def _add(rows: Rows, work: Work, frame: Frame, traces: Mapping[bytes, Trace], *,
     """
     calls, heard = work.calls, Heard(work.escalations)
     streak = _add_tools(rows, calls, heard)
-    rows.calls.extend(_call_rows(calls, frame))
+    rows.calls.extend([call_row(call, frame) for call in calls])
     rows.escalations.extend(heard.escalations)
     outcome, source = conclude(work, frame.last, heard, traces)
     rows.tasks.append(
@@ -112,43 +117,3 @@ def _add_tools(rows: Rows, calls: list[Execution], heard: Heard) -> int:
             sums = sum_clean(of_tool)
         rows.task_tools.append(sums)
     return streak
-
-
-def _call_rows(calls: Iterable[Execution], frame: Frame) -> Iterator[Call]:
-    """
-    The rows of *calls*. Agent, service and environment are the task's: every number is grouped by those.
-    """
-    agent, service, environment = frame.agent, frame.service, frame.environment
-    for call in calls:
-        # by position: by name costs twice as much, and there is a row for every call
-        yield Call(
-            call.task_id,
-            call.trace_id,
-            call.span_id,
-            call.tool,
-            agent,
-            service,
-            environment,
-            call.started_ns,
-            call.ended_ns,
-            call.outcome,
-            call.error_class,
-            call.code,
-            call.evidence,
-            call.attempts,
-            call.waited_ms,
-            call.budget_exhausted,
-            call.args_hash,
-            call.field,
-            call.retry_after_ms,
-            call.lint,
-            call.step_id,
-            call.step,
-            call.parent_run,
-            call.follows,
-            call.follow_up,
-            call.presumed,
-            call.verdict,
-            call.wasted_ns,
-            call.next_action,
-        )

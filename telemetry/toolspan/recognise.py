@@ -5,7 +5,7 @@ Everything is read when the span has ended: frameworks set most attributes late.
 span; what needs several (one call traced twice, tasks, links) is `derive`'s.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from toolspan import attributes as attr
@@ -24,7 +24,7 @@ from toolspan.roles import (
     tool_name,
 )
 from toolspan.rules import RuleBook
-from toolspan.wanted import MARKING, WANTED
+from toolspan.wanted import ENDING, MARKING, WANTED
 
 
 class Source(NamedTuple):
@@ -52,14 +52,14 @@ class Recogniser:
     Turns spans into facts, with one set of rules and one hash key.
     """
 
-    __slots__ = ("_classifier", "_hasher", "_marks", "_tools")
+    __slots__ = ("_marks", "_tools", "classifier", "hasher")
 
     #: Of tool names, and of marks (agent, service, environment, task, step), that are kept to be shared among spans.
     CACHE_SIZE: Final = 4096
 
     def __init__(self, rules: RuleBook, hasher: ArgumentHasher) -> None:
-        self._classifier = Classifier(rules)
-        self._hasher = hasher
+        self.classifier = Classifier(rules)
+        self.hasher = hasher
         self._marks: dict[tuple[object, ...], Marks] = {}
         self._tools: dict[str, str] = {}
 
@@ -94,7 +94,7 @@ class Recogniser:
         if role == Role.ESCALATION or attributes.get(attr.KIND) == attr.KIND_ESCALATION:
             # a tool by which the agent asks a human may say so itself
             escalation = _escalation(attributes)
-        elif role == Role.RUN and ends_waiting(span):
+        elif role == Role.RUN and (span.events or not ENDING.isdisjoint(attributes)) and ends_waiting(span):
             escalation = EscalationFacts("run")
         marks = None
         has_own = not MARKING.isdisjoint(attributes)
@@ -132,13 +132,13 @@ class Recogniser:
         is_odd = len(tool) > MAX_NAME_CHARS or len(call_id) > MAX_NAME_CHARS or call_id == conv.NO_CALL_ID
         if is_odd or tool in LOOKALIKE_TOOLS or span.name.startswith(conv.HANDOFF_NAME):
             return None
-        judgement = self._classifier.judge(span, tool, get(_RESULT))
+        judgement = self.classifier.judge(span, tool, get(_RESULT))
         shared = self._tools.get(tool)
         if shared is None:
             if len(self._tools) >= self.CACHE_SIZE:
                 self._tools.clear()
             shared = self._tools[tool] = tool
-        return CallFacts(shared, judgement, call_id, self._hasher.hash(arguments, tool=tool, call_id=call_id))
+        return CallFacts(shared, judgement, call_id, self.hasher.hash(arguments, tool=tool, call_id=call_id))
 
     @staticmethod
     def _is_common(span: SpanView) -> bool:
@@ -155,12 +155,12 @@ class Recogniser:
         """
         The chain of evidence of a tool span, most believed first: (item, evidence, class, code), empty where unnamed.
         """
-        chain = self._classifier.explain(span, tool_name(span), result_of(span))
+        chain = self.classifier.explain(span, tool_name(span), result_of(span))
         return [(found.item, found.evidence, *(found.named or ("", "", ""))[:2]) for found in chain]
 
     def _marks_of(self, span: SpanView, source: Source, *, is_call: bool, has_own: bool) -> Marks:
         """
-        The marks of *span*, one record for all spans that say the same: most calls of a service do.
+        The marks of *span*.
         """
         attributes = span.attributes
         key: tuple[object, ...] = (_agent(attributes)[:MAX_NAME_CHARS] or None, source)
@@ -170,11 +170,31 @@ class Recogniser:
         if has_own:
             own = (text_of(attributes.get(name)) for name in (attr.TASK_ID, attr.STEP_ID, attr.TASK_OUTCOME))
             key = (*key, *(text[:MAX_NAME_CHARS] for text in own), None)
+        return self._share(key, lambda: _marks(span, source, is_call=is_call))
+
+    def marks_of_call(self, agent: str, source: Source) -> Marks:
+        """
+        The marks of a tool span of *agent* that says nothing else of its task.
+        """
+        agent = agent[:MAX_NAME_CHARS]
+        return self._share((agent or None, source), lambda: Marks("", agent, *source))
+
+    def marks_of_run(self, name: str, agent: str, source: Source) -> Marks:
+        """
+        The marks of an agent run that says nothing else of its task.
+        """
+        name, agent = name[:MAX_NAME_CHARS], agent[:MAX_NAME_CHARS]
+        return self._share((agent or None, source, name), lambda: Marks(name, agent, *source))
+
+    def _share(self, key: tuple[object, ...], make: Callable[[], Marks]) -> Marks:
+        """
+        One record for all spans that say the same: most calls of a service do.
+        """
         shared = self._marks.get(key)
         if shared is None:
             if len(self._marks) >= self.CACHE_SIZE:
                 self._marks.clear()
-            shared = self._marks[key] = _marks(span, source, is_call=is_call)
+            shared = self._marks[key] = make()
         return shared
 
     def _call(self, span: SpanView, tool: str) -> CallFacts:
@@ -182,7 +202,7 @@ class Recogniser:
         result = result_of(span)
         arguments = arguments_of(span)
         call_id = call_id_of(attributes, arguments, result)
-        args_hash = self._hasher.hash(arguments, tool=tool, call_id=call_id) if arguments is not None else None
+        args_hash = self.hasher.hash(arguments, tool=tool, call_id=call_id) if arguments is not None else None
         if args_hash is None:
             tagged = attributes.get(attr.CALL_ARGS_HASH)
             args_hash = tagged if isinstance(tagged, str) and is_hash(tagged) else None
@@ -192,7 +212,7 @@ class Recogniser:
             request_id = text_of(attributes.get(conv.REQUEST_ID))
         return CallFacts(
             tool,
-            self._classifier.judge(span, tool, result),
+            self.classifier.judge(span, tool, result),
             call_id,
             args_hash,
             side,

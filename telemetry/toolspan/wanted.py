@@ -45,3 +45,5 @@ EVENT_WANTED: Final = frozenset(
 )
 #: Attributes that make any span carry marks.
 MARKING: Final = frozenset(name for name, _ in conv.gate() if name.startswith("toolspan."))
+#: Attributes by which an agent run says how it ended; looked for at once, most runs have none.
+ENDING: Final = frozenset((*conv.FINISH_REASONS, conv.OUTPUT_MESSAGES, conv.FINAL_RESULT))

@@ -77,6 +77,19 @@ def test_groups_are_derived_apart(spans: list[SpanFacts]) -> None:
 
 
 @laws
+@given(groups(sides=("", "client")) | lone_runs(), st.booleans())
+def test_a_trace_beside_another_has_the_rows_it_has_alone(spans: list[SpanFacts], has_tools: bool) -> None:
+    """
+    Plain traces are derived in a shorter way, but not beside others; both ways give the same rows.
+    """
+    tools = ("book",) if has_tools else ()
+    beside = SpanFacts(b"\xff" * 16, b"\xff" * 8, b"", 1, 2)
+
+    for group in split_groups(spans):
+        assert derive([*group, beside], escalation_tools=tools) == derive(group, escalation_tools=tools)
+
+
+@laws
 @given(groups())
 def test_every_tool_span_is_in_one_unit(spans: list[SpanFacts]) -> None:
     """

@@ -30,7 +30,8 @@ def relate(calls: Sequence[Execution], heard: Heard, starts_ns: Sequence[int]) -
     # by the step's id, else by its first call: span ids may repeat across traces
     retries: dict[str | tuple[bytes, bytes], int] = {}
     heads: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
-    for failure, call, kind, presumed in link(calls):
+    # a call that is the tool's only one answers nothing
+    for failure, call, kind, presumed in link(calls) if len(calls) > 1 else ():
         failure.next_action = kind
         call.step, call.follows, call.follow_up, call.presumed = failure.step, failure.span_id, kind, presumed
         failed_key = (failure.trace_id, failure.span_id)

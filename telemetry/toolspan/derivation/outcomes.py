@@ -15,7 +15,7 @@ from toolspan.derivation.calls import CALL_ENDS, Execution
 from toolspan.derivation.escalations import Heard, is_itself
 from toolspan.derivation.order import by_end
 from toolspan.derivation.tasks import Work
-from toolspan.records import Escalation, SpanFacts
+from toolspan.records import Call, Escalation, SpanFacts
 from toolspan.taxonomy import ErrorClass
 
 _OUTCOMES: Final = frozenset(("resolved", "unresolved", "escalated"))
@@ -88,7 +88,7 @@ def _has_failed_within(trace: Trace, span: SpanFacts) -> bool:
     return any(abs(run.end_ns - span.end_ns) <= _TOGETHER_NS for run in below)
 
 
-def is_unhandled(outcome: str, calls: Sequence[Execution], heard: Heard) -> bool:
+def is_unhandled(outcome: str, calls: Sequence[Execution | Call], heard: Heard) -> bool:
     """
     Whether a task resolved although its last call failed and no human heard of it.
 

@@ -11,6 +11,10 @@ from toolspan.records import Episode, TaskTool
 from toolspan.taxonomy import ErrorClass
 
 # looking up a member of an enum takes 60 ns, a constant 5
+# 0.23 µs, `TaskTool(…)` 0.43
+_NO_RETRIES: Final = (0, 0, 0, 0, 0, 0, 0)
+_NO_REWRITES: Final = (0, 0)
+_make_sums: Final = TaskTool._make
 _VALIDATION: Final = ErrorClass.VALIDATION.value
 
 
@@ -18,8 +22,15 @@ def sum_clean(calls: Sequence[Execution]) -> TaskTool:
     """
     The sums over *calls*, of one task and tool, none of which failed.
     """
-    first, steps = calls[0], _count_steps(calls)
-    return TaskTool(first.task_id, first.tool, len(calls), 0, 0, 0, 0, 0, 0, 0, steps, 0, 0, 0, 0, 0, 0, 0, None)
+    first = calls[0]
+    return sums_of_clean(first.task_id, first.tool, len(calls), steps=_count_steps(calls))
+
+
+def sums_of_clean(task_id: str, tool: str, calls: int, *, steps: int) -> TaskTool:
+    """
+    The sums over so many *calls* of a tool, none of which failed.
+    """
+    return _make_sums((task_id, tool, calls, 0, 0, 0, 0, 0, 0, 0, steps, 0, 0, 0, 0, 0, 0, 0, None))
 
 
 def sum_up(calls: Sequence[Execution], episodes: Sequence[Episode]) -> TaskTool:
@@ -30,19 +41,21 @@ def sum_up(calls: Sequence[Execution], episodes: Sequence[Episode]) -> TaskTool:
     told = [episode for episode in episodes if episode.closed_ns is not None] if episodes else []
     streak, streak_code = longest_streak(calls)
     first = calls[0]
-    return TaskTool(
-        first.task_id,
-        first.tool,
-        len(calls),
-        *(_sum_retries(answers) if answers else (0, 0, 0, 0, 0, 0, 0)),
-        _count_steps(calls),
-        [call.error_class for call in calls].count(_VALIDATION),
-        *(_sum_rewrites(answers) if answers else (0, 0)),
-        len(episodes),
-        len(told),
-        [episode.retries for episode in told].count(0),
-        streak,
-        streak_code,
+    return _make_sums(
+        (
+            first.task_id,
+            first.tool,
+            len(calls),
+            *(_sum_retries(answers) if answers else _NO_RETRIES),
+            _count_steps(calls),
+            [call.error_class for call in calls].count(_VALIDATION),
+            *(_sum_rewrites(answers) if answers else _NO_REWRITES),
+            len(episodes),
+            len(told),
+            [episode.retries for episode in told].count(0) if told else 0,
+            streak,
+            streak_code,
+        )
     )
 
 
