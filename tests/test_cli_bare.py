@@ -11,6 +11,17 @@ import pytest
 
 from tests.stored import EXAMPLE
 
+#: The commands that read a store, or keep it in order.
+ASKING = (
+    ("report",),
+    ("quality",),
+    ("calls",),
+    ("check",),
+    ("doctor",),
+    ("prune", "--before", "1d"),
+    ("snapshot", "x"),
+)
+
 #: Runs the command line without what only a store needs.
 BARE = """
 import sys
@@ -44,16 +55,7 @@ class TestBareInstall:
     @pytest.mark.parametrize("exists", [True, False])
     @pytest.mark.parametrize(
         "command",
-        [
-            ("report",),
-            ("quality",),
-            ("calls",),
-            ("check",),
-            ("doctor",),
-            ("prune", "--before", "1d"),
-            ("snapshot", "x"),
-            ("ingest", str(EXAMPLE)),
-        ],
+        [*ASKING, ("ingest", str(EXAMPLE))],
     )
     def test_says_what_to_install_for_a_store(self, tmp_path: Path, command: tuple[str, ...], exists: bool) -> None:
         """
@@ -79,18 +81,7 @@ class TestBareInstall:
         said = f"toolspan: The collector needs packages that are not installed; {install} installs them.\n"
         assert (2, "", said) == (result.returncode, result.stdout, result.stderr)
 
-    @pytest.mark.parametrize(
-        "command",
-        [
-            ("report",),
-            ("quality",),
-            ("calls",),
-            ("check",),
-            ("doctor",),
-            ("prune", "--before", "1d"),
-            ("snapshot", "x"),
-        ],
-    )
+    @pytest.mark.parametrize("command", ASKING)
     def test_asks_a_collector(self, command: tuple[str, ...]) -> None:
         """
         Who only asks needs neither.

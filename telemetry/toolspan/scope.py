@@ -14,11 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from toolspan.records import Call, Rows, Task, TaskTool
 
 Dimension = Literal["agent", "service", "environment"]
+#: What tasks are filtered and grouped by.
+DIMENSIONS: Final[tuple[Dimension, ...]] = ("agent", "service", "environment")
 
 
 class Scope(NamedTuple):

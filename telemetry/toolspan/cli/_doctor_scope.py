@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from toolspan.cli._names import Names
-from toolspan.cli._options import DIMENSIONS
 from toolspan.diagnosis import Finding, Severity
-from toolspan.scope import Scope
+from toolspan.scope import DIMENSIONS, Scope
 from toolspan.windows import format_time
 
 #: Of the names of a filter's values.

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from toolspan.cli._options import DIMENSIONS
 from toolspan.cli._text import counted, inert
 from toolspan.records import Rows
-from toolspan.scope import Scope
+from toolspan.scope import DIMENSIONS, Scope
 
 #: Of the values that a filter could have had.
 _MOST_VALUES: Final = 5

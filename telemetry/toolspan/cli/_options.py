@@ -16,7 +16,7 @@ import click
 from toolspan.cli._stores import DEFAULT_STORE, STORE_VARIABLE, find_store, require_file, require_packages
 from toolspan.errors import InputError
 from toolspan.framing.source import display_name
-from toolspan.scope import Dimension, Scope
+from toolspan.scope import DIMENSIONS, Scope
 from toolspan.windows import parse_window
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ class _Readable(click.Path):
             raise InputError(f"Cannot read {name}: permission denied; check its owner and mode (ls -l)")
         return path
 
-
-#: What tasks are filtered and grouped by.
-DIMENSIONS: Final[tuple[Dimension, ...]] = ("agent", "service", "environment")
 
 _FORMS: Final = "OTLP files (JSON lines, .pb, .gz), or - for standard input"
 

@@ -6,19 +6,18 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 from starlette.datastructures import QueryParams
 
 from toolspan.errors import InputError
 from toolspan.numbers import Targets
-from toolspan.scope import Dimension, Scope
+from toolspan.scope import DIMENSIONS, Dimension, Scope
 from toolspan.store.reading import Place
 from toolspan.windows import parse_window
 
 #: The window and the filters.
 SCOPE: Final = ("since", "until", "tool", "agent", "service", "environment")
-DIMENSIONS: Final[Sequence[Dimension]] = get_args(Dimension)
 TARGETS: Final = Targets._fields
 DEFAULT_LIMIT: Final = 1_000
 MOST_CALLS: Final = 10_000

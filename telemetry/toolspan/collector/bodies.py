@@ -11,8 +11,7 @@ from typing import Final
 
 from toolspan.errors import InputError
 
-#: The most that one request may hold, before and after decompression: what the OpenTelemetry Collector takes by default
-#: over gRPC is 4 MiB, over HTTP 20; senders who batch more than this are better told.
+#: The most that one request may hold, before and after decompression.
 MAX_BODY_BYTES: Final = 64 * 2**20
 _GZIP: Final = 16 + zlib.MAX_WBITS
 

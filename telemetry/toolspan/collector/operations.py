@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolspan.collector import answering
-from toolspan.collector.asking import DEFAULT_LIMIT, DIMENSIONS, MOST_CALLS, TARGETS
+from toolspan.collector.asking import DEFAULT_LIMIT, MOST_CALLS, TARGETS
 from toolspan.collector.questions import ARROW, DUCKDB, JSON, JSON_LINES, TEXT, Load, Operation, Parameter, Schema
 from toolspan.documents import GroupedQuality, GroupedReport, Quality, Report
+from toolspan.scope import DIMENSIONS
 from toolspan_queries import names
 
 _ANYTHING: Final[Schema] = {}

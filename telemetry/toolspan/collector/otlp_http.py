@@ -37,7 +37,7 @@ _LOG: Final = logging.getLogger(__name__)
 PATH: Final = "/v1/traces"
 #: A sender that takes longer for its body holds memory for nothing.
 _BODY_S: Final = 60.0
-#: More is decompressed in a thread: 64 MiB take a quarter of a second, in which nobody else would be heard.
+#: More is decompressed in a thread: 64 MiB take a tenth of a second, in which nobody else would be heard.
 _SMALL_BYTES: Final = 256 * 2**10
 _GONE: Final = 499
 

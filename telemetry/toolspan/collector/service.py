@@ -52,7 +52,7 @@ _SWITCH_S: Final = 0.0003
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 
-#: That decode: one writer keeps about two of them busy, and on one core they would only be in its way.
+#: That decode: to write takes longer than to decode, so more would wait; on one core they would be in its way.
 PROCESSES: Final = min(2, (os.cpu_count() or 1) - 1)
 
 

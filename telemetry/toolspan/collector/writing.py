@@ -6,8 +6,8 @@ Requests are decoded in a thread of their own, since DuckDB works without Python
 next one is decoded. A request is acknowledged when its transaction is durable, and not before.
 
 **Bounds.** Requests that wait or are in work hold at most `Limits.bytes` together; beyond that a sender is told when to
-come again. Decoded, a span takes up to seven times its bytes (one with neither names nor attributes; of the usual ones
-it is less than twice), so that the whole stays below eight times that, whatever is sent.
+come again. Decoded, a usual span takes half its bytes more, one with neither name nor attributes five and a half times
+as many. What receivers hold of requests that have not arrived whole is not counted here.
 
 **Faults.** What cannot be stored for now is refused, with a time to send it again; a request that nobody can decode is
 the sender's; one that fails for a reason nobody foresaw fails alone, and its group is written without it.
@@ -39,7 +39,7 @@ from toolspan.tracker import Tracker
 
 _LOG: Final = logging.getLogger(__name__)
 _NS: Final = 10**9
-#: A second of work for the store: more would make the first of the group wait, and save little.
+#: Half a second of work for the store: more would make the first of the group wait, and save little.
 MOST_SPANS: Final = 16_384
 #: Decoded requests that wait for the store: enough for the next transaction.
 _MOST_DECODED: Final = 64

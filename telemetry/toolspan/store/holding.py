@@ -24,7 +24,7 @@ from toolspan.store.readers import Readers
 from toolspan.store.restoring import is_same, put_back
 
 #: Of DuckDB: the other half of the cores decodes and derives. On two cores a transaction of 2 000 spans takes a quarter
-#: less CPU with one thread, for it is too small to be shared; queries over millions of rows take up to twice as long.
+#: less CPU with one thread, for it is too small to be shared; queries have as few.
 _THREADS: Final = max(1, (os.cpu_count() or 1) // 2)
 
 
