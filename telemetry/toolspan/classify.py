@@ -92,10 +92,15 @@ class Classifier:
 
     @property
     def is_blind_to_tools(self) -> bool:
+        """
+        Whether no rule looks at the tool's name.
+        """
         return self._rules.is_empty
 
     def glance(self, result: str | None) -> Judgement | None:
-        """ """
+        """
+        What is said of a call whose span carries nothing but the text *result*; None where that is to be read.
+        """
         if self._reads_plain_results:
             return None
         if is_plain(result):

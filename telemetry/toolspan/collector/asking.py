@@ -44,7 +44,7 @@ class Asked(NamedTuple):
         What is grouped by.
         """
         value = self.values.get("by")
-        found = next((name for name in DIMENSIONS if name == value), None)
+        found: Dimension | None = next((name for name in DIMENSIONS if name == value), None)
         if value is not None and found is None:
             raise InputError(f"Cannot group by {value!r}; there are {', '.join(DIMENSIONS)}.")
         return found

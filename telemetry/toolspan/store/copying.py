@@ -60,7 +60,7 @@ def _link(copy: Path, target: Path) -> None:
     try:
         # unlike a rename, a link never takes the place of a file that somebody made meanwhile
         os.link(copy, target)
-        _sync(target.parent)
+        sync(target.parent)
     except OSError as error:
         raise StoreError(f"Cannot write {target}: {error.strerror or error}") from error
 
@@ -76,7 +76,7 @@ def shrink(path: Path) -> None:
         return
     with _copied(path, path.parent) as copy:
         copy.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
 
 
 @contextmanager
@@ -112,15 +112,18 @@ def _copied_from(connection: "DuckDBPyConnection", source: str, own: os.stat_res
     """
     A copy of the database that is attached to *connection* as *source*.
     """
-    copy = folder / f".toolspan-{secrets.token_hex(8)}.partial"
+    name = secrets.token_hex(8)
+    copy = folder / f".toolspan-{name}.partial"
+    # a name of its own: all connections of a process that have one file open share what is attached
+    target = f"copy_{name}"
     try:
-        connection.execute(f"attach '{_quoted(copy)}' as target")
+        connection.execute(f"attach '{_quoted(copy)}' as {target}")
         try:
             _give_owner_and_mode(own, copy)
-            connection.execute(f"copy from database {source} to target")
+            connection.execute(f"copy from database {source} to {target}")
         finally:
-            connection.execute("detach target")
-        _sync(copy)
+            connection.execute(f"detach {target}")
+        sync(copy)
         yield copy
     finally:
         copy.unlink(missing_ok=True)
@@ -154,7 +157,10 @@ def _quoted(path: Path) -> str:
     return f"duckdb:{path.absolute()}".replace("'", "''")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """
+    Makes *path*, a file or a folder, outlive a loss of power.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

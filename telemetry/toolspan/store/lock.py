@@ -92,6 +92,13 @@ class FileLock:
         self._require_held()
         return self._last_holder
 
+    def is_current(self) -> bool:
+        """
+        Whether whoever comes now would meet this lock: nobody removed its file.
+        """
+        self._require_held()
+        return self._file.is_current()
+
     def is_wanted(self) -> bool:
         """
         Whether somebody waits for the lock: then he stands in the turnstile.

@@ -11,8 +11,10 @@ from toolspan.store.totals import add_totals, sum_up
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Tasks of an hour go in one transaction: who writes waits for no more.
+#: Tasks of an hour go in one transaction, and no more than these, which takes half a second: who writes waits for no
+#: more.
 _SLICE_NS: Final = 3600 * 10**9
+_SLICE_TASKS: Final = 50_000
 
 
 def prune_spans(connection: "DuckDBPyConnection", *, closed_ns: int, most_spans: int) -> None:
@@ -28,11 +30,11 @@ def prune_spans(connection: "DuckDBPyConnection", *, closed_ns: int, most_spans:
 
 def next_slice(connection: "DuckDBPyConnection", after_ns: int, before_ns: int) -> int | None:
     """
-    The end of the next hour after *after_ns* in which tasks ended, or *before_ns* where that comes first; None where
-    none ended between the two.
+    Before when the tasks of the next slice ended, of those that ended between *after_ns* and *before_ns*; None where
+    none did.
     """
-    [(first_ns,)] = run(connection, "first_end", after_ns=after_ns, before_ns=before_ns)
-    return None if first_ns is None else min(before_ns, int(first_ns) + _SLICE_NS)
+    [(first_ns, last_ns)] = run(connection, "first_end", after_ns=after_ns, before_ns=before_ns, most=_SLICE_TASKS)
+    return None if first_ns is None else min(before_ns, int(first_ns) + _SLICE_NS, int(last_ns) + 1)
 
 
 def prune_tasks(connection: "DuckDBPyConnection", *, before_ns: int) -> PruneResult:

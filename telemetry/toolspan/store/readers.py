@@ -7,8 +7,9 @@ in this process gives the old database, broken or not. So before the connection 
 """
 
 import threading
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from toolspan.errors import StoreError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: An interrupted query ends within milliseconds; a reader that is elsewhere meanwhile has its cursor closed under it.
 _INTERRUPT_S: Final = 2.0
+#: One interrupt ends one query, and a reader may ask the next.
+_AGAIN_S: Final = 0.02
 
 
 class Readers:
@@ -29,6 +32,7 @@ class Readers:
         self._name = name
         self._changed = threading.Condition()
         self._connection: DuckDBPyConnection | None = None
+        self._is_paused = False
         self._cursors: list[DuckDBPyConnection] = []
 
     def serve(self, connection: "DuckDBPyConnection") -> None:
@@ -37,6 +41,12 @@ class Readers:
         """
         with self._changed:
             self._connection = connection
+
+    def closed(self) -> StoreError:
+        """
+        What a reader is told while nothing is served.
+        """
+        return StoreError(f"{self._name} is not open just now; ask again in a moment.")
 
     @contextmanager
     def reading(self) -> Generator["DuckDBPyConnection"]:
@@ -47,27 +57,50 @@ class Readers:
             StoreError: the store is not open just now.
         """
         with self._changed:
+            self._changed.wait_for(lambda: not self._is_paused)
             if self._connection is None:
-                raise StoreError(f"{self._name} is not open just now; ask again in a moment.")
+                raise self.closed()
             cursor = self._connection.cursor()
             self._cursors.append(cursor)
         try:
             cursor.execute("begin transaction read only")
+            cursor.execute("from ledger").fetchall()  # a transaction sees the moment of its first query, not its begin
             yield cursor
         finally:
-            cursor.close()  # which rolls back: nothing was written
             with self._changed:
+                cursor.close()  # which ends the transaction
                 self._cursors.remove(cursor)
+                self._changed.notify_all()
+
+    @contextmanager
+    def paused(self, patience_s: float) -> Generator[None]:
+        """
+        Lets nobody begin to read while the block runs, which begins when those who read have ended, or are not waited
+        for any more.
+        """
+        with self._changed:
+            self._is_paused = True
+            self._changed.wait_for(lambda: not self._cursors, timeout=patience_s)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_paused = False
                 self._changed.notify_all()
 
     def stop(self) -> None:
         """
         Lets nobody begin to read, and ends who does.
         """
+        import duckdb
+
+        until_s = time.monotonic() + _INTERRUPT_S
         with self._changed:
             self._connection = None
+            while self._cursors and time.monotonic() < until_s:
+                for cursor in self._cursors:
+                    cursor.interrupt()
+                self._changed.wait(_AGAIN_S)
             for cursor in self._cursors:
-                cursor.interrupt()
-            self._changed.wait_for(lambda: not self._cursors, timeout=_INTERRUPT_S)
-            for cursor in self._cursors:
-                cursor.close()
+                with suppress(duckdb.Error):  # one that is busy is refused, and closes itself
+                    cursor.close()

@@ -147,7 +147,8 @@ def read_calls(
     connection: "DuckDBPyConnection", scope: Scope = EVERYTHING, *, task_id: str | None = None
 ) -> Iterator[Call]:
     """
-    The calls of the tasks in *scope* (and of its tool only), or of one task, in order of start; some at a time.
+    The calls of the tasks in *scope* (and of its tool only), or of one task, in order of start; some at a time. Until
+    they are taken, nothing else may be asked through *connection*.
     """
     condition, values = _calls_condition(scope, task_id)
     return map(_call, _select(connection, _CALLS, condition, values))
@@ -176,11 +177,10 @@ def _calls_condition(scope: Scope, task_id: str | None) -> tuple[str, dict[str, 
 def _select(
     connection: "DuckDBPyConnection", statement: str, condition: str, values: Mapping[str, object]
 ) -> Iterator[tuple[Any, ...]]:
-    cursor = connection.cursor()
-    cursor.execute(statement.format(condition=condition, limit=""), dict(values))
-    while rows := cursor.fetchmany(_BATCH_ROWS):
+    # by no cursor of its own: that would see what is committed meanwhile, and outlive a store that has to be closed
+    connection.execute(statement.format(condition=condition, limit=""), dict(values))
+    while rows := connection.fetchmany(_BATCH_ROWS):
         yield from rows
-    cursor.close()
 
 
 def _condition(scope: Scope) -> tuple[str, dict[str, object]]:

@@ -5,11 +5,12 @@ A group settles as a whole. Settling changes no row but for the flag: a task tha
 when its next span comes, and settles again.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolspan.store import SettleResult
-from toolspan.store.columns import trace_bytes
-from toolspan.store.statements import Bounds, run
+from toolspan.store.columns import trace_bytes, trace_table
+from toolspan.store.statements import Bounds, given, run
 from toolspan.store.totals import add_totals
 
 if TYPE_CHECKING:
@@ -45,9 +46,39 @@ def count_touched(connection: "DuckDBPyConnection", writer: int) -> SettleResult
 
 def settle(connection: "DuckDBPyConnection", due: Due) -> SettleResult:
     """
-    Settles the groups that are *due*, within the transaction that is open; `settled_groups` tells which.
+    Settles the groups that are *due*, within the transaction that is open.
     """
     run(connection, "choose_groups", **due._asdict())
+    return _settle_chosen(connection)
+
+
+def settle_some(
+    connection: "DuckDBPyConnection",
+    due: Due,
+    *,
+    knows: Callable[[frozenset[bytes]], bool],
+    most: int,
+    most_unknown: int,
+) -> list[frozenset[bytes]]:
+    """
+    As `settle`, but at most *most* groups, those first to which spans came longest ago, and of those that nobody
+    *knows* (whose spans have to be loaded) at most *most_unknown*. Gives the groups, as their traces.
+    """
+    run(connection, "choose_groups", **due._asdict())
+    [(chosen,)] = run(connection, "count_chosen")
+    if chosen > most:
+        run(connection, "keep_oldest", most=most)
+    groups = _chosen_groups(connection)
+    unknown = [traces for traces in groups if not knows(traces)]
+    left = frozenset[bytes]().union(*unknown[most_unknown:])
+    if left:
+        with given(connection, asked_traces=trace_table(left)):
+            run(connection, "leave_for_later")
+    _settle_chosen(connection)
+    return [traces for traces in groups if left.isdisjoint(traces)]
+
+
+def _settle_chosen(connection: "DuckDBPyConnection") -> SettleResult:
     [(first_ns, last_ns)] = connection.execute("select min(first_ns), max(last_ns) from due").fetchall()
     if first_ns is None:
         return SettleResult(0, 0, 0)
@@ -59,12 +90,8 @@ def settle(connection: "DuckDBPyConnection", due: Due) -> SettleResult:
     return SettleResult(*map(int, counts))
 
 
-def settled_groups(connection: "DuckDBPyConnection") -> list[frozenset[bytes]]:
-    """
-    The groups that the last `settle` of this connection settled, as their traces.
-    """
+def _chosen_groups(connection: "DuckDBPyConnection") -> list[frozenset[bytes]]:
     members: dict[tuple[int, int], list[bytes]] = {}
-    rows = connection.execute("select group_hi, group_lo, trace_hi, trace_lo from due").fetchall()
-    for group_hi, group_lo, trace_hi, trace_lo in rows:
+    for group_hi, group_lo, trace_hi, trace_lo in run(connection, "due_groups"):
         members.setdefault((group_hi, group_lo), []).append(trace_bytes(trace_hi, trace_lo))
     return [frozenset(traces) for traces in members.values()]
