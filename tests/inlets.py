@@ -4,6 +4,7 @@ A place to hand requests in that keeps them in memory, for tests of receivers.
 
 from collections import Counter
 from concurrent.futures import Future
+from queue import SimpleQueue
 
 from toolspan.collector.inlet import Receipt
 from toolspan.collector.writing import receipt_of
@@ -17,15 +18,24 @@ class MemoryInlet:
     """
     Decodes what is submitted and remembers it; fails as it is told.
 
-    *failures* are raised by the next submits, *faults* end their futures.
+    *failures* are raised by the next submits, *faults* end their futures. While it *holds*, what is submitted waits in
+    *held* for whoever ends its future.
     """
 
     def __init__(self) -> None:
-        self.spans: list[SpanFacts] = []
-        self.rejected: Counter[str] = Counter()
+        self._decoder = make_decoder(Settings())
+        self.forget()
+
+    def forget(self) -> None:
+        """
+        As if nothing had been submitted or told.
+        """
         self.failures: list[Exception] = []
         self.faults: list[Exception] = []
-        self._decoder = make_decoder(Settings())
+        self.holds = False
+        self.held: SimpleQueue[Future[Receipt]] = SimpleQueue()
+        self.spans: list[SpanFacts] = []
+        self.rejected: Counter[str] = Counter()
 
     def submit(self, data: bytes, *, is_json: bool) -> "Future[Receipt]":
         """
@@ -44,5 +54,8 @@ class MemoryInlet:
             return done
         self.spans += decoded.spans
         self.rejected += decoded.rejected
-        done.set_result(receipt_of(decoded.rejected))
+        if self.holds:
+            self.held.put(done)
+        else:
+            done.set_result(receipt_of(decoded.rejected))
         return done

@@ -2,18 +2,21 @@
 Who may talk to the collector: addresses, the rule for public ones, tokens, certificates.
 """
 
+import ssl
 from pathlib import Path
 
 import pytest
 
 from toolspan.collector.access import (
     Endpoint,
+    Tls,
     bind,
     check_tls,
     check_token,
     is_known,
     parse_endpoint,
     refuse_public,
+    uvicorn_tls,
 )
 from toolspan.errors import InputError
 
@@ -37,7 +40,8 @@ class TestEndpoint:
         assert endpoint is None or text == str(endpoint)
 
     @pytest.mark.parametrize(
-        "text", ["", "4318", ":4318", "host", "host:", "::1:4318", "host:65536", "a b:1", "http://x:1"]
+        "text",
+        ["", "4318", ":4318", "host", "host:", "::1:4318", "host:65536", "a b:1", "http://x:1", "[::1]", "x:\u0664"],
     )
     def test_of_anything_else_is_refused(self, text: str) -> None:
         """With how it is written."""
@@ -59,19 +63,41 @@ class TestEndpoint:
         refuse_public(place, token="secret", is_insecure=False)  # noqa: S106 - of a test
         refuse_public(place, token=None, is_insecure=True)
 
-    def test_that_does_not_exist_is_one_line(self) -> None:
-        """A name that nobody knows."""
-        with pytest.raises(InputError, match="is that a name of this machine"):
-            bind(Endpoint("no-such-host.invalid", 0))
+
+class TestListening:
+    @pytest.mark.parametrize(
+        ("endpoint", "line"),
+        [
+            (Endpoint("no-such-host.invalid", 0), "is that a name of this machine"),
+            (Endpoint("203.0.113.1", 0), "has no such address; 127.0.0.1 is for this machine, 0.0.0.0 for all"),
+        ],
+    )
+    def test_elsewhere_is_one_line(self, endpoint: Endpoint, line: str) -> None:
+        """With what would do."""
+        with pytest.raises(InputError, match=f"Cannot listen on {endpoint}: .*{line}") as refused:
+            bind(endpoint)
+        assert "\n" not in str(refused.value)
+
+    def test_on_a_port_that_is_taken_is_one_line(self) -> None:
+        """Whoever has it."""
+        with bind(Endpoint("127.0.0.1", 0)) as taken:
+            place = Endpoint("127.0.0.1", taken.getsockname()[1])
+            with pytest.raises(InputError, match=f"Cannot listen on {place}: something else does already; end it, or"):
+                bind(place)
 
 
 class TestToken:
     def test_is_visible_ascii_or_none(self) -> None:
-        """An empty variable is no token, and no way in."""
-        assert (None, None, "s3cret") == (check_token(None), check_token(""), check_token("s3cret"))
-        for text in ("two words", "ümlaut", "new\nline"):
-            with pytest.raises(InputError, match="TOOLSPAN_TOKEN has to be visible ASCII"):
+        """It has to fit into a header."""
+        assert (None, "s3cret!~") == (check_token(None), check_token("s3cret!~"))
+        for text in ("two words", "ümlaut", "new\nline", "\x7f", " "):
+            with pytest.raises(InputError, match=r"TOOLSPAN_TOKEN has to be visible ASCII .*; choose another"):
                 check_token(text)
+
+    def test_that_is_empty_is_refused(self) -> None:
+        """Who sets it means to be protected, and would not be."""
+        with pytest.raises(InputError, match="TOOLSPAN_TOKEN is empty; choose another, or unset it"):
+            check_token("")
 
     @pytest.mark.parametrize(
         ("header", "is_right"),
@@ -92,23 +118,49 @@ class TestToken:
 
 
 class TestTls:
-    def test_takes_a_pair(self) -> None:
-        """Or nothing."""
-        certificate, key = str(_TLS / "localhost.pem"), str(_TLS / "localhost.key")
+    def test_takes_files_that_fit(self) -> None:
+        """A pair, with a certificate for clients or without; or nothing."""
+        certificate, key, client = (_TLS / name for name in ("localhost.pem", "localhost.key", "client.pem"))
 
-        assert (_TLS / "localhost.pem", _TLS / "localhost.key") == check_tls(certificate, key)
+        assert Tls(certificate, key) == check_tls(str(certificate), str(key))
+        assert Tls(certificate, key, client) == check_tls(str(certificate), str(key), client_ca=str(client))
         assert None is check_tls(None, None)
 
     @pytest.mark.parametrize(
-        ("certificate", "key", "line"),
+        ("certificate", "key", "client", "line"),
         [
-            ("localhost.pem", None, "TLS takes both"),
-            (None, "localhost.key", "TLS takes both"),
-            ("missing.pem", "localhost.key", "Cannot read .*missing.pem"),
-            ("localhost.key", "localhost.pem", "Cannot use .* give a pair in PEM"),
+            ("localhost.pem", None, None, "TLS takes both --tls-cert and --tls-key; give the other one"),
+            (None, "localhost.key", None, "TLS takes both"),
+            (None, None, "client.pem", "TLS takes both"),
+            (
+                "missing.pem",
+                "localhost.key",
+                None,
+                r"Cannot read .*missing.pem \(No such file .*\); check that it is there",
+            ),
+            ("localhost.pem", ".", None, r"Cannot read .*tls \(Is a directory\)"),
+            ("localhost.key", "localhost.pem", None, "Cannot use .* no certificate and unencrypted key in PEM; give a"),
+            (
+                "localhost.pem",
+                "client.key",
+                None,
+                "Cannot use .* with the key .*: they do not fit each other; give a pair",
+            ),
+            ("localhost.pem", "encrypted.key", None, "Cannot use .*encrypted.key: no certificate and unencrypted key"),
+            ("localhost.pem", "localhost.key", "missing.pem", "Cannot read .*missing.pem"),
+            ("localhost.pem", "localhost.key", "client.key", "Cannot use .*client.key: no certificate in PEM"),
         ],
     )
-    def test_of_anything_else_is_one_line(self, certificate: str | None, key: str | None, line: str) -> None:
-        """Which file, and what is wrong with it."""
-        with pytest.raises(InputError, match=line):
-            check_tls(*(None if name is None else str(_TLS / name) for name in (certificate, key)))
+    def test_of_anything_else_is_one_line(
+        self, certificate: str | None, key: str | None, client: str | None, line: str
+    ) -> None:
+        """Which file, and what is wrong with it; nobody is asked for a password."""
+        files = [None if name is None else str(_TLS / name) for name in (certificate, key, client)]
+
+        with pytest.raises(InputError, match=line) as refused:
+            check_tls(files[0], files[1], client_ca=files[2])
+        assert "\n" not in str(refused.value)
+
+    def test_is_nothing_for_uvicorn_where_there_is_none(self) -> None:
+        """As it would be without these options."""
+        assert {None, ssl.CERT_NONE} == set(uvicorn_tls(None).values())

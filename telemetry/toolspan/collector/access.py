@@ -8,24 +8,25 @@ and read all there is, so that takes a token, or the word that the network is tr
 import errno
 import hmac
 import ipaddress
-import os
 import re
 import socket
 import ssl
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
-
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from toolspan.config import TOKEN_VARIABLE
 from toolspan.errors import InputError
 
+if TYPE_CHECKING:
+    import grpc
+
 OFF: Final = "off"
 _LISTEN: Final = 1024
+#: Of OpenSSL's reasons those that say something.
+_TLS_REASONS: Final = {"KEY_VALUES_MISMATCH": "they do not fit each other"}
 _TOKEN: Final = re.compile(r"[!-~]+")
-_ENDPOINT: Final = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:/\s]+)):(?P<port>\d{1,5})")
+_ENDPOINT: Final = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:/\s]+)):(?P<port>[0-9]{1,5})")
 
 
 class Endpoint(NamedTuple):
@@ -53,11 +54,48 @@ class Endpoint(NamedTuple):
 
 class Tls(NamedTuple):
     """
-    Files in PEM: the *certificate* with its chain, and its *key*.
+    Files in PEM: the *certificate* with its chain, and its *key*; with *client_ca*, who connects has to show a
+    certificate that one of these signed.
     """
 
     certificate: Path
     key: Path
+    client_ca: Path | None = None
+
+    def grpc(self) -> "grpc.ServerCredentials":
+        """
+        What encrypts gRPC.
+        """
+        import grpc
+
+        root = None if self.client_ca is None else self.client_ca.read_bytes()
+        pair = self.key.read_bytes(), self.certificate.read_bytes()
+        return grpc.ssl_server_credentials([pair], root, require_client_auth=root is not None)
+
+
+class UvicornTls(TypedDict):
+    """
+    Options of `uvicorn.Config`.
+    """
+
+    ssl_certfile: Path | None
+    ssl_keyfile: Path | None
+    ssl_ca_certs: str | None
+    ssl_cert_reqs: int
+
+
+def uvicorn_tls(tls: Tls | None) -> UvicornTls:
+    """
+    What encrypts HTTP with *tls*; nothing where that is None.
+    """
+    if tls is None:
+        return UvicornTls(ssl_certfile=None, ssl_keyfile=None, ssl_ca_certs=None, ssl_cert_reqs=ssl.CERT_NONE)
+    return UvicornTls(
+        ssl_certfile=tls.certificate,
+        ssl_keyfile=tls.key,
+        ssl_ca_certs=None if tls.client_ca is None else str(tls.client_ca),
+        ssl_cert_reqs=ssl.CERT_NONE if tls.client_ca is None else ssl.CERT_REQUIRED,
+    )
 
 
 def parse_endpoint(text: str, *, option: str) -> Endpoint | None:
@@ -93,35 +131,49 @@ def check_token(token: str | None) -> str | None:
     *token*, None where there is none.
 
     Raises:
-        InputError: it cannot stand in a header.
+        InputError: it cannot stand in a header, or is empty: who sets it means to be protected.
     """
-    if not token:
-        return None
-    if not _TOKEN.fullmatch(token):
-        raise InputError(f"{TOKEN_VARIABLE} has to be visible ASCII characters without blanks; choose another.")
+    if token is not None and not _TOKEN.fullmatch(token):
+        what = "has to be visible ASCII characters without blanks" if token else "is empty"
+        raise InputError(f"{TOKEN_VARIABLE} {what}; choose another, or unset it where only this machine may come in.")
     return token
 
 
-def check_tls(certificate: str | None, key: str | None) -> Tls | None:
+def check_tls(certificate: str | None, key: str | None, *, client_ca: str | None = None) -> Tls | None:
     """
-    The certificate and key of these files, None without any.
+    What is encrypted with these files, None without any.
 
     Raises:
         InputError: one of them is missing, cannot be read, or does not fit the other.
     """
-    if certificate is None and key is None:
+    if certificate is None and key is None and client_ca is None:
         return None
     if certificate is None or key is None:
         raise InputError("TLS takes both --tls-cert and --tls-key; give the other one, too.")
-    for name in (certificate, key):
-        if not os.access(name, os.R_OK):
-            raise InputError(f"Cannot read {name}; check that it is there, and its owner and mode.")
+    files = [Path(name) for name in (certificate, key, client_ca) if name is not None]
+    _check_readable(files)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        # without a password OpenSSL would ask for one at the terminal
+        context.load_cert_chain(certificate, key, password="")
     except ssl.SSLError as error:
-        reason = error.reason or "no certificate and key in PEM"
+        reason = _TLS_REASONS.get(error.reason or "", "no certificate and unencrypted key in PEM")
         raise InputError(f"Cannot use {certificate} with the key {key}: {reason}; give a pair in PEM.") from error
-    return Tls(Path(certificate), Path(key))
+    try:
+        context.load_verify_locations(client_ca or certificate)
+    except ssl.SSLError as error:
+        raise InputError(f"Cannot use {client_ca}: no certificate in PEM; give those that sign clients'.") from error
+    return Tls(*files)
+
+
+def _check_readable(files: Sequence[Path]) -> None:
+    for file in files:
+        try:
+            with file.open("rb") as opened:
+                opened.read(1)
+        except OSError as error:
+            what = error.strerror or str(error)
+            raise InputError(f"Cannot read {file} ({what}); check that it is there, its owner and mode.") from error
 
 
 def bind(endpoint: Endpoint) -> socket.socket:
@@ -132,9 +184,9 @@ def bind(endpoint: Endpoint) -> socket.socket:
         InputError: it cannot be bound; says what to do.
     """
     try:
-        [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
-            endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
+        found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # a name may mean several: IPv4, if any, since all that connects by the name tries that
+        family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise InputError(f"Cannot listen on {endpoint}: {error}; is that a name of this machine?") from error
@@ -166,30 +218,3 @@ def is_known(header: str | None, token: str) -> bool:
     """
     scheme, _, given = (header or "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
-
-
-class BearerGate:
-    """
-    Lets through to *app* who knows the *token*, and everybody to the *open_paths*.
-    """
-
-    def __init__(self, app: ASGIApp, *, token: str, open_paths: Collection[str] = ()) -> None:
-        self._app = app
-        self._token = token
-        self._open_paths = frozenset(open_paths)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """
-        Answers 401 to all others.
-        """
-        headers = dict(scope["headers"]) if scope["type"] == "http" else {}
-        given = headers.get(b"authorization", b"").decode("latin-1")
-        if scope["type"] != "http" or scope["path"] in self._open_paths or is_known(given, self._token):
-            await self._app(scope, receive, send)
-            return
-        refused = PlainTextResponse(
-            "Unauthorized: send the header Authorization: Bearer with the collector's token.\n",
-            status_code=401,
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-        await refused(scope, receive, send)

@@ -23,8 +23,9 @@ from typing import Final, NamedTuple
 import uvicorn
 from starlette.types import ASGIApp
 
-from toolspan.collector.access import Endpoint, Tls, bind
+from toolspan.collector.access import Endpoint, Tls, bind, uvicorn_tls
 from toolspan.collector.api import api_app
+from toolspan.collector.connections import BoundedConnection
 from toolspan.collector.otlp_grpc import make_server
 from toolspan.collector.otlp_http import PATH, otlp_app
 from toolspan.collector.questions import Context
@@ -223,15 +224,14 @@ async def _serving(app: ASGIApp, listener: socket.socket, tls: Tls | None) -> As
     """
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=BoundedConnection,
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=round(DRAIN_S),
-        ssl_certfile=None if tls is None else str(tls.certificate),
-        ssl_keyfile=None if tls is None else str(tls.key),
+        **uvicorn_tls(tls),
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
