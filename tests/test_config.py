@@ -9,6 +9,7 @@ import pytest
 
 from toolspan.config import Settings, load_settings
 from toolspan.errors import ConfigError
+from toolspan.metrics import Limits
 from toolspan.numbers import Targets
 from toolspan.positions import Place, key_lines
 from toolspan.rules import Condition, EvidenceRule, RuleBook
@@ -81,6 +82,16 @@ class TestSettings:
             error_code = "BAD_DATE"
             class = "validation"
             field = "date"
+
+            [metrics]
+            tools = 50
+            codes_per_tool = 20
+            error_series = 500
+            remembered = 5000
+            hold = 15
+
+            [collector]
+            queue_mib = 16
         """
         rules = (
             EvidenceRule(
@@ -98,6 +109,9 @@ class TestSettings:
             open_timeout_s=60.5,
             late_s=3600,
             max_spans=1_000_000,
+            metric_limits=Limits(50, 20, 500, 5_000),
+            metric_hold_s=15,
+            queue_bytes=16 * 2**20,
         )
 
         assert expected == load(text, tmp_path)

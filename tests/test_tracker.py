@@ -6,7 +6,7 @@ from tests.facts import run, tool_span, trace_id
 from tests.shown import counted, unsettled
 from tests.stores import SECOND_NS, a_trace, settled_rows
 from toolspan.changes import Derived, Settled
-from toolspan.metrics import Metrics
+from toolspan.metrics import Limits, Metrics
 from toolspan.records import Rows, SpanFacts
 from toolspan.tracker import Tracker
 
@@ -19,7 +19,7 @@ class Counting:
     """
 
     def __init__(self, *, most: int = 1000) -> None:
-        self.metrics = Metrics()
+        self.metrics = Metrics(limits=Limits(remembered=most))
         self.tracker = Tracker(self.metrics, grace_ns=GRACE_NS, most=most)
 
     def derive(self, spans: list[SpanFacts], *before: Rows, at_s: float) -> None:
@@ -152,3 +152,37 @@ def test_too_many_are_counted_as_they_are() -> None:
 
     assert ([False, False, True], 4) == (known, early)
     assert 6 == counting.calls()
+
+
+def test_what_metrics_remember_is_no_less_than_what_is_kept() -> None:
+    """However many were counted before: a group that is kept is not counted again when it settles."""
+    counting = Counting(most=20)
+    counting.derive(a_trace(1), at_s=10)
+    counting.tick(12)
+    known_to_none = [unsettled(settled_rows([run(number), *a_trace(number)[1:]])) for number in range(2, 12)]
+    changes = [Derived(frozenset({rows.tasks[0].trace_id}), rows, (rows,)) for rows in known_to_none]
+
+    counting.tracker.written(changes, [], now_ns=13 * SECOND_NS)
+    counting.settle(1, rows=unsettled(settled_rows(a_trace(1))), at_s=14)
+
+    assert (2, 1) == (counting.calls(), counting.tasks())
+
+
+def test_calls_that_come_again_and_again_count_once_each() -> None:
+    """A group that gets spans for long, and others that settle meanwhile: nothing that is due is forgotten."""
+    counting = Counting()
+    spans = [run(1)]
+    for number in range(2, 60):
+        at_s = 10 + number / 100
+        counting.settle(number + 99, number + 199, at_s=at_s)
+        counting.derive(a_trace(number + 100), at_s=at_s)
+        counting.derive(a_trace(number + 200), at_s=at_s)
+        spans.append(tool_span(1, number, start=10 * number, tool=f"tool_{number}"))
+        counting.derive(spans, at_s=at_s)
+
+    settled = counting.calls()
+    counting.tick(12.1)
+    some = counting.calls()
+    counting.tick(13)
+
+    assert (57 * 4, 57 * 4 + 9, 58 * 4 + 58) == (settled, some, counting.calls())

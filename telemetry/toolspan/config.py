@@ -38,7 +38,7 @@ class Settings:
     *escalation_tools* is an escalation. *grace_s*: a task whose span has ended settles after this long without
     new spans, any other after *open_timeout_s*; a span up to *late_s* later still re-settles it, unless the store keeps
     more than *max_spans* spans and its group was silent for long. *metric_limits* bounds the series of Prometheus, and
-    *metric_hold_s* is how long one stays 0 once it was shown.
+    *metric_hold_s* is how long one stays 0 once it was shown. *queue_bytes* of requests may wait in a collector.
     """
 
     hash_key: bytes = field(default_factory=new_hash_key, repr=False)
@@ -53,6 +53,7 @@ class Settings:
     max_spans: int = 20_000_000
     metric_limits: Limits = DEFAULT_LIMITS
     metric_hold_s: float = 0.0
+    queue_bytes: int = 128 * 2**20
 
 
 def load_settings(
@@ -93,6 +94,7 @@ def _with_file(settings: Settings, path: str) -> Settings:
         max_spans=config.store.max_spans,
         metric_limits=Limits(**config.metrics.model_dump(exclude={"hold"})),
         metric_hold_s=config.metrics.hold,
+        queue_bytes=config.collector.queue_mib * 2**20,
     )
 
 

@@ -199,6 +199,14 @@ class MetricsTable(_Strict):
     hold: _Seconds = 0.0
 
 
+class CollectorTable(_Strict):
+    """
+    `[collector]`: how many MiB of requests may wait to be written.
+    """
+
+    queue_mib: Annotated[int, Field(ge=1, le=65_536)] = 128
+
+
 class TargetsTable(_Strict):
     """
     `[targets]`: when a tool is broken.
@@ -222,6 +230,7 @@ class ConfigFile(_Strict):
     settle: SettleTable = SettleTable()
     store: StoreTable = StoreTable()
     metrics: MetricsTable = MetricsTable()
+    collector: CollectorTable = CollectorTable()
     targets: TargetsTable = TargetsTable()
 
 
@@ -345,6 +354,7 @@ def _known_keys(place: Place) -> list[str]:
         "settle": SettleTable,
         "store": StoreTable,
         "metrics": MetricsTable,
+        "collector": CollectorTable,
         "targets": TargetsTable,
     }
     model = tables[place[0]] if len(place) > 1 else ConfigFile

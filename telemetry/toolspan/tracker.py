@@ -8,6 +8,9 @@ these were counted: by that process, or before they were let go of here.
 
 A call whose row a new span did not change keeps its own time: a task that gets spans for an hour does not keep its
 first calls from being counted.
+
+**Bounds.** What is kept here and what the metrics remember are the same groups. So this alone lets go of them: metrics
+that did so by themselves would count the calls of a group that is still kept a second time.
 """
 
 from collections import OrderedDict, deque
@@ -48,13 +51,16 @@ class _Group:
 
 class Tracker:
     """
-    Counts in *metrics* what is written.
+    Counts in *metrics* what is written; from then on they forget only what is let go of here.
 
-    *grace_ns* is how long after its last span a call is due. *most* traces, calls and tasks are kept: no more than the
-    metrics remember.
+    *grace_ns* is how long after its last span a call is due. *most* traces, calls and tasks are kept: 1 kB each where
+    every trace has a task of some calls.
+
+    Times are of any clock that never goes back.
     """
 
     def __init__(self, metrics: Metrics, *, grace_ns: int, most: int) -> None:
+        metrics.forget_nothing_else()
         self._metrics = metrics
         self._grace_ns = grace_ns
         self._most = most
@@ -78,6 +84,8 @@ class Tracker:
             self._keep(change.traces, change.rows, now_ns)
         self._settle(settled)
         self._shrink()
+        if len(self._waiting) > 2 * self._size:
+            self._tidy()
 
     def tick(self, now_ns: int) -> None:
         """
@@ -135,6 +143,19 @@ class Tracker:
             self._remove(group)
             self._metrics.count([group.rows])
             self._metrics.forget(group.traces)
+
+    def _tidy(self) -> None:
+        """
+        Waits no longer for groups that are gone, nor at times at which no call of a group is due: with a long grace
+        period these would be many more than what is kept.
+        """
+        arrivals = {group: {group.arrived_ns, *group.earlier.values()} for group in self._groups}
+        kept: dict[tuple[int, _Group], None] = {}
+        for at_ns, trace in self._waiting:
+            group = self._of_trace.get(trace)
+            if group is not None and at_ns in arrivals[group]:
+                kept[at_ns, group] = None
+        self._waiting = deque((at_ns, next(iter(group.traces))) for at_ns, group in kept)
 
     def _remove(self, group: _Group) -> None:
         del self._groups[group]

@@ -2,6 +2,7 @@
 Laws of tracking: whatever the batches, and however often groups are forgotten, each call and task counts once.
 """
 
+from collections import defaultdict
 from random import Random
 
 from hypothesis import given, settings
@@ -103,6 +104,33 @@ def test_totals_are_those_of_report_where_nothing_came_late(spans: list[SpanFact
     writer.settle()
 
     assert literal(merged(derived(spans))) == rounded(without_buckets(counted(metrics)))
+
+
+@laws
+@given(forests(), RANDOM)
+def test_restarts_count_nothing_twice(spans: list[SpanFacts], random: Random) -> None:
+    """
+    A process after the other, each of which counts what was due before it ended: together they count what one would.
+    """
+    groups = [list(group) for group in split_groups(sorted(spans))]
+    random.shuffle(groups)
+    processes = [Metrics()]
+    writer = Writer(Tracker(processes[0], grace_ns=_GRACE_NS, most=10_000))
+    for group in groups:
+        writer.append(group)
+        writer.pass_ns(_GRACE_NS)
+        if random.random() < 0.5:
+            processes.append(Metrics())
+            writer.tracker = Tracker(processes[-1], grace_ns=_GRACE_NS, most=10_000)
+        if random.random() < 0.5:
+            writer.settle()
+    writer.settle()
+
+    together: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    for metrics in processes:
+        for key, value in counted(metrics).items():
+            together[key] += value
+    assert literal(merged(derived(spans))) == rounded(without_buckets(together))
 
 
 @laws

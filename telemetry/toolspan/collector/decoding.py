@@ -7,16 +7,16 @@ costs the machine 80 MB; the first large one starts them. What comes back is msg
 read, where decoding takes 7.
 """
 
-import ctypes
 import logging
 import os
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from threading import Thread
 from typing import Final
 
 import msgspec
@@ -31,14 +31,13 @@ _LOG: Final = logging.getLogger(__name__)
 #: About forty spans, half a millisecond of work.
 _SMALL_BYTES: Final = 32 * 2**10
 _RETRY_S: Final = 1.0
-#: Of prctl(2): the signal that the end of its parent sends to a process.
-_PR_SET_PDEATHSIG: Final = 1
 
 #: What is called with the spans of a request, or with what is wrong with it.
 Done = Callable[[Decoded | Exception], None]
 
-_encode: Final = msgspec.msgpack.Encoder().encode
-_read_spans: Final = msgspec.msgpack.Decoder(list[SpanFacts]).decode
+#: Spans on their way from one process to another.
+encode: Final = msgspec.msgpack.Encoder().encode
+read_spans: Final = msgspec.msgpack.Decoder(list[SpanFacts]).decode
 
 
 class Decoding:
@@ -91,14 +90,15 @@ def _broken() -> UnavailableError:
 
 
 def _receive(done: Done, future: "Future[tuple[bytes, Counter[str]]]") -> None:
-    error = future.exception()
-    if error is None:
+    try:
         spans, rejected = future.result()
-        done(Decoded(_read_spans(spans), rejected))
-    elif isinstance(error, BrokenExecutor) or not isinstance(error, Exception):
+        decoded = Decoded(read_spans(spans), rejected)
+    except BrokenExecutor:
         done(_broken())
-    else:
+    except Exception as error:  # noqa: BLE001 - as in `decode`; what is raised here, nobody would be told
         done(error)
+    else:
+        done(decoded)
 
 
 # Below: in a process that decodes.
@@ -111,16 +111,23 @@ def _begin(settings: Settings) -> None:
     Prepares to decode, and to end with the collector, however that ends.
     """
     global _decoder  # noqa: PLW0603 - the state of a process whose only work this is
-    _decoder = make_decoder(settings)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the collector's, which still needs this one
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)  # it ended before it could be asked for
+    Thread(target=_end_with_parent, daemon=True).start()
+    _decoder = make_decoder(settings)
+
+
+def _end_with_parent() -> None:
+    """
+    Ends this process when the collector does. By itself it would wait for work for ever, with the collector's standard
+    output open: it holds both ends of the pipe from which that comes.
+    """
+    parent = parent_process()
+    assert parent is not None  # noqa: S101 - this is a child
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 def _decode(data: bytes, is_json: bool) -> tuple[bytes, Counter[str]]:
     assert _decoder is not None  # noqa: S101 - `_begin` ran
     spans, rejected = _decoder.decode(data, is_json=is_json)
-    return _encode(spans), rejected
+    return encode(spans), rejected

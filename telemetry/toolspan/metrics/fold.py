@@ -120,6 +120,12 @@ class Metrics:
         """
         self._ledger.forget(traces)
 
+    def forget_nothing_else(self) -> None:
+        """
+        Forgets, from now on, nothing but what `forget` names: for whoever bounds what there is to be remembered.
+        """
+        self._ledger.limit = None
+
     def receive(self, spans: int) -> None:
         """
         Counts *spans* that arrived.

@@ -5,7 +5,8 @@ A group is derived again whenever spans of it arrive, and then the same calls co
 remembered, by trace: the ids of calls and of tasks that settled, about 0.3 kB a call. Nobody can be known for ever, so
 a group that is gone (pruned, or settled for so long that nothing of it is accepted any more) is *forgotten* when the
 writer says so, and beyond a limit the traces that were not touched for longest are: their calls would count again if
-spans of them still came.
+spans of them still came. A writer that bounds what it keeps itself has no such limit set: which groups it still counts
+is known to nobody else.
 
 **A call whose id changes.** A call is known by its outermost span, and that one ends last: the span of an MCP server,
 or of an inner instrumentation, may have been counted before the span around it arrived, which from then on stands for
@@ -70,13 +71,13 @@ class Taken(NamedTuple):
 
 class Ledger:
     """
-    Remembers at most *limit* traces, calls and tasks together, or one group where that has more.
+    Remembers at most *limit* traces, calls and tasks together, or one group where that has more; all where it is None.
     """
 
-    __slots__ = ("_limit", "_size", "_tasks", "_traces")
+    __slots__ = ("_size", "_tasks", "_traces", "limit")
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
         self._size = 0
         self._traces: OrderedDict[bytes, _Trace] = OrderedDict()  # touched longest ago first
         self._tasks: set[str] = set()
@@ -200,7 +201,9 @@ class Ledger:
         """
         Forget the traces that were not touched for longest, but none of *spared*, until the rest is within the limit.
         """
-        while self._size > self._limit and next(iter(self._traces)) not in spared:
+        if self.limit is None:
+            return
+        while self._size > self.limit and next(iter(self._traces)) not in spared:
             self._drop(self._traces.popitem(last=False)[1])
 
     def _drop(self, trace: _Trace) -> None:
