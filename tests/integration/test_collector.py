@@ -18,6 +18,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+import requests
 from opentelemetry.exporter.otlp.json.http.trace_exporter import OTLPSpanExporter as JsonExporter
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -88,6 +89,23 @@ class TestExporters:
             assert 0 == collector.end()
 
         assert 2 == len(calls_in(tmp_path / "x.duckdb"))
+
+    def test_only_who_shows_a_certificate_delivers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where one is asked for; whoever only asks needs none."""
+        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            monkeypatch.delenv(name, raising=False)  # which would win over the exporter's own
+        root, client = str(_TLS / "localhost.pem"), str(_TLS / "client.pem")
+        options = ("--tls-cert", root, "--tls-key", str(_TLS / "localhost.key"), "--tls-client-ca", client)
+        with running(tmp_path / "x.duckdb", *options) as collector:
+            http = collector.head.split("OTLP/HTTP  ")[1].split()[0].replace("127.0.0.1", "localhost")
+            key = str(_TLS / "client.key")
+            traced(HttpExporter(http, certificate_file=root, timeout=1))
+            traced(HttpExporter(http, certificate_file=root, client_certificate_file=client, client_key_file=key))
+            url = collector.url.replace("http://127.0.0.1", "https://localhost")
+            answer = requests.get(f"{url}/api/v1/calls", verify=root, timeout=60)
+
+        assert 200 == answer.status_code
+        assert 1 == len(answer.json()["calls"])
 
 
 def calls_in(store: Path) -> list[str]:

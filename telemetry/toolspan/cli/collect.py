@@ -35,6 +35,7 @@ def _place(name: str, default: str, what: str) -> Callable[[Command], Command]:
 @click.option("--retention", metavar="AGE", help="Delete tasks that ended longer ago, such as 30d; else none.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate in PEM: TLS on all ports.")
 @click.option("--tls-key", metavar="FILE", help="Its key.")
+@click.option("--tls-client-ca", metavar="FILE", help="Senders have to show a certificate that one of these signed.")
 @click.option("--insecure", is_flag=True, help="Let others than this machine in without a token (TOOLSPAN_TOKEN).")
 @config_option
 @debug_option
@@ -62,7 +63,7 @@ def collect(store: Path, retention: str | None, insecure: bool, config: str | No
         store,
         places,
         token,
-        check_tls(given["tls_cert"], given["tls_key"]),
+        check_tls(given["tls_cert"], given["tls_key"], client_ca=given["tls_client_ca"]),
         retention_ns=None if retention is None else parse_age(retention),
     )
     serve(plan, settings, tell=say, announce=lambda found: _announce(store, found))

@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from toolspan.config import Settings
-from toolspan.errors import UnavailableError
+from toolspan.errors import InputError, UnavailableError
 from toolspan.otlp import Decoded, Decoder
 from toolspan.pipeline import make_decoder
 from toolspan.records import SpanFacts
@@ -59,6 +59,8 @@ class Decoding:
         if not self._processes or len(data) <= _SMALL_BYTES:
             try:
                 decoded = self._decoder.decode(data, is_json=is_json)
+            except InputError as error:
+                done(error.with_traceback(None))  # its frames hold the request, and the sender's answer holds it
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one request must not stop the others
                 done(error)
             else:

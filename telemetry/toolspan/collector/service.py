@@ -139,7 +139,9 @@ async def _serve(
             if http is not None and places.http is not None:
                 hosts = _LOOPBACK_NAMES if places.http.is_loopback else None
                 app = api_app(context, shown, token=plan.token, trusted_hosts=hosts)
-                await servers.enter_async_context(_serving(app, http, plan.tls))
+                # certificates are for senders: whoever asks, a person or Prometheus, has the token
+                tls = plan.tls and plan.tls._replace(client_ca=None)
+                await servers.enter_async_context(_serving(app, http, tls))
             async with AsyncExitStack() as receivers:
                 if otlp is not None:
                     app = otlp_app(writer, token=plan.token)

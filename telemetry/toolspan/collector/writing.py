@@ -6,9 +6,9 @@ Requests are decoded in a thread of their own, since DuckDB works without Python
 next one is decoded. A request is acknowledged when its transaction is durable, and not before.
 
 **Bounds.** Requests that wait or are in work hold at most `Limits.bytes` together (`backlog`); beyond that a sender is
-told when to come again. Decoded, a usual span takes half its bytes more, one with neither name nor attributes five and a
-half times as many; but one request at a time is decoded, with few spans of others beside it (`parts`). The worst that we
-could send, 128 MiB of the smallest tool spans, made a collector of 1.7 GB, with what DuckDB takes, and of 0.8 GB a
+told when to come again. Decoded, a usual span takes half its bytes more, one with neither name nor attributes five and
+a half times as many; but one request at a time is decoded, with few spans of others beside it (`parts`). The worst that
+we could send, 128 MiB of the smallest tool spans, made a collector of 1.7 GB, with what DuckDB takes, and of 0.8 GB a
 process that decodes. What receivers hold of requests that have not arrived whole is `bodies.Room`'s.
 
 **Faults.** What cannot be stored for now is refused, with a time to send it again; a request that nobody can decode is
