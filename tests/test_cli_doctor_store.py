@@ -4,6 +4,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tests.cli_runner import Cli, call_of, scene, write
 from tests.facts import run, tool_span
 from tests.stored import EXAMPLE, LONG_AGO_NS, leave_open
 from tests.stores import NOW_NS, Clock, open_store
+from toolspan.config import Settings
+from toolspan.store.held import HeldStore
 
 
 def document(toolspan: Cli, *args: str | Path) -> Any:
@@ -203,6 +206,22 @@ class TestPruned:
 
         assert "Spans came, and none is a tool call" == only(found, "no_calls")["title"]
         assert "pruned" not in severities(found)
+
+    def test_a_task_that_stands_for_everything_is_told(self, toolspan: Cli, folder: Path) -> None:
+        """
+        Its spans were not kept, and doctor says what to change.
+        """
+        settings = replace(Settings(), task_spans=2)
+        held = HeldStore(folder / "toolspan.duckdb", url="", settings=settings, tell=pytest.fail)
+        for _ in range(2):
+            held.write([run(1), tool_span(1, 2, start=0)], knows=bool)
+        held.write([tool_span(1, 3, start=20)], knows=bool)
+        held.close()
+
+        found = document(toolspan)
+
+        assert "weakens" == severities(found)["overflow"]
+        assert only(found, "overflow")["seen"].startswith("1 span of tasks that had as many as")
 
     def test_of_what_is_not_there_nothing_is_said(self, toolspan: Cli, folder: Path) -> None:
         """

@@ -23,7 +23,7 @@ class TestFirstShownAsZero:
         assert set(table.values()) == {0}
         assert table.keys() == {
             *product(["toolspan_tasks_total"], ["resolved", "unresolved", "escalated", "unknown"]),
-            *product(["toolspan_spans_dropped_total"], ["conflict", "late", "queue_full", "rejected"]),
+            *product(["toolspan_spans_dropped_total"], ["conflict", "late", "overflow", "queue_full", "rejected"]),
             *product(["toolspan_label_overflow_total"], ["code", "reason", "tool"]),
             ("toolspan_spans_received_total",),
             ("toolspan_resettled_tasks_total",),

@@ -38,7 +38,8 @@ class Settings:
     *escalation_tools* is an escalation. *grace_s*: a task whose span has ended settles after this long without
     new spans, any other after *open_timeout_s*; a span up to *late_s* later still re-settles it, unless the store keeps
     more than *max_spans* spans and its group was silent for long. *metric_limits* bounds the series of Prometheus, and
-    *metric_hold_s* is how long one stays 0 once it was shown. *queue_bytes* of requests may wait in a collector.
+    *metric_hold_s* is how long one stays 0 once it was shown. *queue_bytes* of requests may wait in a collector,
+    which keeps at most about *task_spans* spans of one task.
     """
 
     hash_key: bytes = field(default_factory=new_hash_key, repr=False)
@@ -54,6 +55,7 @@ class Settings:
     metric_limits: Limits = DEFAULT_LIMITS
     metric_hold_s: float = 0.0
     queue_bytes: int = 128 * 2**20
+    task_spans: int = 20_000
 
 
 def load_settings(
@@ -95,6 +97,7 @@ def _with_file(settings: Settings, path: str) -> Settings:
         metric_limits=Limits(**config.metrics.model_dump(exclude={"hold"})),
         metric_hold_s=config.metrics.hold,
         queue_bytes=config.collector.queue_mib * 2**20,
+        task_spans=config.collector.task_spans,
     )
 
 

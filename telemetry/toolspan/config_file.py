@@ -201,10 +201,12 @@ class MetricsTable(_Strict):
 
 class CollectorTable(_Strict):
     """
-    `[collector]`: how many MiB of requests may wait to be written.
+    `[collector]`: how many MiB of requests may wait to be written, and how many spans a task, or all tasks that share
+    traces, may have: each new one makes the collector read and derive them all again, half a second for 20,000.
     """
 
     queue_mib: Annotated[int, Field(ge=1, le=65_536)] = 128
+    task_spans: Annotated[int, Field(ge=1_000, le=10_000_000)] = 20_000
 
 
 class TargetsTable(_Strict):

@@ -152,6 +152,16 @@ def _came(looked: Looked, *, now_ns: int) -> Iterator[Finding]:
             "They are in no number: a task is closed a day after its last span, unless [settle] late says otherwise.",
             ("Ingest files sooner, in any order; raise [settle] late in the configuration.",),
         )
+    overflow = intake.get("overflow", 0)
+    if overflow:
+        yield Finding(
+            "overflow",
+            Severity.WEAKENS,
+            "Tasks had too many spans",
+            f"{counted(overflow, 'span')} of tasks that had as many as [collector] task_spans allows.",
+            "They are in no number: most likely one task id, or one trace, stands for more than one task.",
+            ("Give each unit of work a task id of its own: toolspan calls --task ID shows what one holds.",),
+        )
     yield from _repeats(intake)
     silent_ns = now_ns - facts.last_arrival_ns
     if received and silent_ns > _DAY_NS:
@@ -179,7 +189,9 @@ def _kept_of(intake: Mapping[str, int]) -> int:
     """
     How many spans were kept of those that came, whether they are there still or not.
     """
-    return intake.get("received", 0) - sum(intake.get(reason, 0) for reason in ("duplicate", "conflict", "late"))
+    return intake.get("received", 0) - sum(
+        intake.get(reason, 0) for reason in ("duplicate", "conflict", "late", "overflow")
+    )
 
 
 def _repeats(intake: Mapping[str, int]) -> Iterator[Finding]:

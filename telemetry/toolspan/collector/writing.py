@@ -254,7 +254,8 @@ class Writer:
 
     def _count_written(self, written: Written, *, received: int, rejected: Counter[str]) -> None:
         now_s = self._last_commit_s = time.time()
-        drops = {**rejected, "late": written.appended.late, "conflict": written.appended.conflicts}
+        appended = written.appended
+        drops = {**rejected, "late": appended.late, "conflict": appended.conflicts, "overflow": appended.overflow}
         with self._metrics.folding() as metrics:
             metrics.receive(received)
             for reason, count in drops.items():

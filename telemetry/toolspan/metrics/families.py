@@ -32,7 +32,7 @@ _TASK_OUTCOMES: Final = ("resolved", "unresolved", "escalated", "unknown")
 _CLASSES: Final = tuple(error_class.value for error_class in ErrorClass)
 _VERDICTS: Final = ("allowed", "early", "over_cap", "wasted")
 #: What is known to become of a span that is not kept; others get their series when they come.
-_DROP_REASONS: Final = ("conflict", "late", "queue_full", "rejected")
+_DROP_REASONS: Final = ("conflict", "late", "overflow", "queue_full", "rejected")
 
 
 class Kind(StrEnum):

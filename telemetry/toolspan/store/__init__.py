@@ -20,7 +20,8 @@ class AppendResult(NamedTuple):
     What became of appended spans, each counted once.
 
     *duplicates* repeat a span that is kept already, *conflicts* have its identity and other content (the first stays),
-    *late* ones came after their group was closed. *touched* are the traces that have new spans: their tasks are open.
+    *late* ones came after their group was closed, and for those that *overflow* it had no room. *touched* are the
+    traces that have new spans: their tasks are open.
     """
 
     new: int
@@ -28,6 +29,7 @@ class AppendResult(NamedTuple):
     conflicts: int
     late: int
     touched: frozenset[bytes]
+    overflow: int = 0
 
 
 class SettleResult(NamedTuple):

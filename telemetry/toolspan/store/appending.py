@@ -15,6 +15,7 @@ from toolspan.groups import split_groups
 from toolspan.records import Rows, SpanFacts, extend
 from toolspan.store import AppendResult
 from toolspan.store.columns import DerivedRows, row_tables, span_table, trace_table
+from toolspan.store.fullness import part_full
 from toolspan.store.group_states import GroupStates
 from toolspan.store.grouping import Known, batch_of, known_groups, load_spans, traces_of
 from toolspan.store.intake import count_intake
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
 
 class Intent(NamedTuple):
     """
-    How to append: by which *writer* (a number of its own), at *now_ns*, with which tools as escalation tools, and how
-    long after the last span of its group a span still counts.
+    How to append: by which *writer* (a number of its own), at *now_ns*, with which tools as escalation tools, how long
+    after the last span of its group a span still counts, and how many spans a group may have (None: any number).
     """
 
     writer: int
     now_ns: int
     escalation_tools: Collection[str]
     late_ns: int
+    most_spans: int | None = None
 
 
 def append_spans(
@@ -49,6 +51,15 @@ def append_spans(
         return AppendResult(0, 0, 0, 0, frozenset())
     batch = batch_of(spans)
     groups = known_groups(connection, batch)
+    full = [] if intent.most_spans is None else [group for group in groups if group.spans >= intent.most_spans]
+    fitting = part_full(connection, batch, full)
+    if full:
+        groups = [group for group in groups if group not in full]
+        if not fitting.spans:
+            return _counted(
+                connection, AppendResult(0, fitting.duplicates, 0, 0, frozenset(), fitting.overflow), intent
+            )
+        batch = batch_of(fitting.spans)
     kept: Kept = {}
     sift(load_spans(connection, groups), kept)
     unknown = [] if changes is None else _unknown(groups, kept, changes)
@@ -63,16 +74,25 @@ def append_spans(
     _adopt(connection, [group for group in groups if touched.isdisjoint(group.traces)], intent.writer)
     result = AppendResult(
         new=len(sifted.new),
-        duplicates=sifted.duplicates + timely.duplicates,
+        duplicates=sifted.duplicates + timely.duplicates + fitting.duplicates,
         conflicts=sifted.conflicts,
         late=timely.late,
         touched=touched,
+        overflow=fitting.overflow,
     )
+    return _counted(connection, result, intent)
+
+
+def _counted(connection: "DuckDBPyConnection", result: AppendResult, intent: Intent) -> AppendResult:
+    """
+    *result*, once it is counted.
+    """
     counts = {
-        "received": len(spans),
+        "received": result.new + result.duplicates + result.conflicts + result.late + result.overflow,
         "duplicate": result.duplicates,
         "conflict": result.conflicts,
         "late": result.late,
+        "overflow": result.overflow,
     }
     count_intake(connection, counts, now_ns=intent.now_ns)
     return result

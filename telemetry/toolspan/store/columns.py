@@ -122,6 +122,13 @@ def trace_table(traces: Iterable[bytes]) -> Table:
     return pa.table(trace_columns(list(traces)))
 
 
+def id_table(spans: Sequence[tuple[bytes, bytes]]) -> Table:
+    """
+    Trace and span ids as rows of `asked_spans`.
+    """
+    return pa.table({**trace_columns([trace for trace, _ in spans]), "span_id": _ids([span for _, span in spans])})
+
+
 def task_table(tasks: Iterable[int]) -> Table:
     """
     Task keys as rows of `asked_tasks`.

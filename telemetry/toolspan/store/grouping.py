@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Known(NamedTuple):
     """
     A group that the store keeps: the ids of its traces, when its last span came, its revision, whether it is settled,
-    and the number of the writer who was given it last.
+    the number of the writer who was given it last, and how many spans it has.
     """
 
     traces: frozenset[bytes]
@@ -26,6 +26,7 @@ class Known(NamedTuple):
     revision: int
     is_settled: bool
     writer: int
+    spans: int
 
 
 def named_task(span: SpanFacts) -> str:
@@ -111,7 +112,9 @@ def _groups_of(connection: "DuckDBPyConnection", traces: Iterable[bytes], tasks:
         rows = run(connection, "find_groups")
     members: dict[tuple[int, int], list[bytes]] = {}
     told: dict[tuple[int, int], tuple[int, int, bool, int]] = {}
-    for group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision, is_settled, writer in rows:
+    spans: Counter[tuple[int, int]] = Counter()
+    for group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision, is_settled, writer, count in rows:
         members.setdefault((group_hi, group_lo), []).append(trace_bytes(trace_hi, trace_lo))
         told[group_hi, group_lo] = arrived_ns, revision, is_settled, writer
-    return [Known(frozenset(traces), *told[group]) for group, traces in members.items()]
+        spans[group_hi, group_lo] += count
+    return [Known(frozenset(traces), *told[group], spans[group]) for group, traces in members.items()]

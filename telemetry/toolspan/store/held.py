@@ -308,7 +308,7 @@ class HeldStore:
 
     def _intent(self, now_ns: int) -> Intent:
         late_ns = round(self._settings.late_s * _SECOND_NS)
-        return Intent(0, now_ns, self._settings.escalation_tools, late_ns)
+        return Intent(0, now_ns, self._settings.escalation_tools, late_ns, self._settings.task_spans)
 
     def _next_slice(self, after_ns: int, before_ns: int) -> int | None:
         with self.reading() as connection:

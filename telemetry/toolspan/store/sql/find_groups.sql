@@ -13,6 +13,6 @@ named as (
 asked as (
   select distinct group_hi, group_lo from traces semi join named using (trace_hi, trace_lo)
 )
-select group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision, settled, writer
+select group_hi, group_lo, trace_hi, trace_lo, arrived_ns, revision, settled, writer, spans
 from traces
 semi join asked using (group_hi, group_lo);
