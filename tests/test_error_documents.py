@@ -171,7 +171,8 @@ class TestErrorDocuments:
         assert (("validation", "INVALID_ARGUMENT"), None) == (known[:2], vendor)
 
     @pytest.mark.parametrize(
-        ("delay", "wait"), [("2.5s", 2500), ("0s", 0), ("soon", None), ("-1s", None), ("9999999s", None)]
+        ("delay", "wait"),
+        [("2.5s", 2500), ("1.001s", 1001), ("0s", 0), ("soon", None), ("-1s", None), ("9999999s", None)],
     )
     def test_retry_info_asks_for_a_wait(self, delay: str, wait: int | None) -> None:
         """A readable, sane delay is a wait; anything else is none."""

@@ -133,7 +133,10 @@ class Classifier:
         if own.error_class is not None or own.outcome in ("cancelled", "deferred") or own.says_ok:
             return own
         tagged = self._judge_evidence(gather(span, result), tool)
-        return own if own.outcome == "error" and tagged.outcome == "ok" else tagged
+        if own.outcome == "error" and (tagged.outcome == "ok" or tagged.error_class is None or own.model_retry):
+            # the tags say no more than what they were derived from
+            return own
+        return tagged
 
     def _judge_evidence(self, evidence: Evidence, tool: str) -> Judgement:
         attributes, result = evidence.span.attributes, evidence.result

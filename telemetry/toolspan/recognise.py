@@ -217,8 +217,7 @@ class Recogniser:
             args_hash,
             side,
             request_id,
-            # a call that was made was tried at least once
-            count(attributes.get(attr.CALL_ATTEMPTS)) or None,
+            _attempts(attributes),
             count(attributes.get(attr.CALL_WAITED_MS)),
             attributes.get(attr.CALL_BUDGET_EXHAUSTED) is True,
         )
@@ -230,6 +229,18 @@ _EXECUTE_TOOL: Final = "execute_tool"
 _NAME, _CALL_ID, _ARGUMENTS, _RESULT = conv.TOOL_NAME[0], conv.CALL_ID[0], conv.ARGUMENTS[0], conv.RESULT[0]
 #: What a common call does not carry.
 _UNUSUAL: Final = WANTED - {conv.OPERATION, _NAME, _CALL_ID, _ARGUMENTS, _RESULT, conv.AGENT[0], attr.ERROR_TYPE}
+
+
+def _attempts(attributes: Mapping[str, object]) -> int | None:
+    """
+    How often the call was tried, as the tool counts; None where it does not. A processor that tags other people's spans
+    says 1 of all that do not count: what is below such a span may know better.
+    """
+    attempts = count(attributes.get(attr.CALL_ATTEMPTS))
+    # a call that was made was tried at least once
+    if not attempts or (attempts == 1 and attributes.get(attr.TAGGED) == attr.TAGGED_BY_PROCESSOR):
+        return None
+    return attempts
 
 
 def _escalation(attributes: Mapping[str, object]) -> EscalationFacts:

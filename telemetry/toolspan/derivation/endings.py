@@ -56,6 +56,10 @@ def _decisive(judgements: list[Judgement]) -> Judgement | None:
     """
     The judgement that says how the call ended; None where all say `ok`.
     """
+    # what the tool states of itself; a framework's span around it may show the refusal's envelope as a failure
+    stated = next((each for each in judgements if each.outcome in _SETTLED_OTHERWISE and each.evidence == "tag"), None)
+    if stated is not None:
+        return stated
     first = next((judgement for judgement in judgements if judgement.outcome != "ok"), None)
     if first is not None and first.outcome == "error" and first.error_class is None:
         # frameworks paint a pause or a cancellation as an error on the spans around it

@@ -150,7 +150,7 @@ def retry_after_of(document: Mapping[str, object]) -> int | None:
     """
     info = _detail(document.get("details"), "RetryInfo")
     delay = _DURATION.fullmatch(str(info.get("retryDelay", ""))) if info is not None else None
-    return to_retry_after(float(delay[1]) * 1000) if delay else None
+    return to_retry_after(round(float(delay[1]) * 1000)) if delay else None
 
 
 def _name_status(document: Mapping[str, object]) -> Named | None:
