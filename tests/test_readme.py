@@ -17,6 +17,7 @@ import pytest
 
 from tests.integration.collectors import running
 from toolspan import cli
+from toolspan.audit import POINTS
 from toolspan.config import load_settings
 from toolspan.evidence.error_documents import read_envelope
 
@@ -107,9 +108,28 @@ def test_the_first_screen_is_what_the_command_prints() -> None:
     assert shown == result.stdout
 
 
+def test_the_first_example_does_what_it_says(tmp_path: Path) -> None:
+    """The answers that stand beside the calls, and a report of both calls."""
+    script, _ = blocks("python")
+    shown = re.findall(r"print\(.+\)  # (.+)", script)
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    report = run(f"cd {shlex.quote(str(tmp_path))} && .venv/bin/toolspan report --store trip.duckdb --format json")
+    tool = json.loads(report.stdout)["tools"]["search_flights"]
+
+    assert 2 == len(shown)
+    assert all(line.startswith(part.rstrip(" …")) for line, part in zip(ran.stdout.splitlines(), shown, strict=True))
+    assert (2, {"DATE_FORMAT": 1}, 1.0) == (tool["calls"], tool["codes"], tool["validation_recovery"]["rate"])
+
+
+def test_the_points_of_the_audit_are_those_there_are() -> None:
+    """Each with what it protects from."""
+    assert [] == [point for point in POINTS if f"| {point.asks} | {point.protects_from} |" not in README]
+
+
 def test_the_shown_script_writes_a_file_that_is_read(tmp_path: Path) -> None:
     """The Python of the README exports a file, and the report finds its call."""
-    (script,) = blocks("python")
+    _, script = blocks("python")
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=60)
 
     result = run(f"cd {shlex.quote(str(tmp_path))} && .venv/bin/toolspan calls mine.pb")

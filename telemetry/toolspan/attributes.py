@@ -22,7 +22,18 @@ CALL_ATTEMPTS: Final = "toolspan.call.attempts"
 CALL_WAITED_MS: Final = "toolspan.call.waited_ms"
 CALL_BUDGET_EXHAUSTED: Final = "toolspan.call.budget_exhausted"
 CALL_ARGS_HASH: Final = "toolspan.call.args_hash"
+#: Written, never read: links are always derived.
+CALL_FOLLOWS: Final = "toolspan.call.follows"
+CALL_FOLLOW_UP: Final = "toolspan.call.follow_up"
+#: Written, never read: the code with which the guard stopped a call before its tool ran.
+CALL_STOPPED: Final = "toolspan.call.stopped"
 TAGGED: Final = "toolspan.tagged"
+
+#: An event on the span of a `@tool`: an attempt that failed. Written, never read.
+ATTEMPT_EVENT: Final = "toolspan.attempt"
+ATTEMPT_NUMBER: Final = "toolspan.attempt.number"
+ATTEMPT_LIMIT: Final = "toolspan.attempt.limit"
+ATTEMPT_PAUSE_MS: Final = "toolspan.attempt.pause_ms"
 
 #: Every attribute of ours that is read.
 OWN: Final = (

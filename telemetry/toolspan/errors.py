@@ -3,6 +3,7 @@ Everything toolspan raises.
 
 ToolspanError
 ├── InputError          what was given cannot be read: a file, a time, an option's value
+├── EnvelopeError       a tool's answer breaks a rule of the envelope
 ├── ConfigError         the configuration is wrong; names the file and the line
 ├── StoreError          a store cannot be opened, read or written; nothing of what it held is lost
 │   └── StoreBusyError  others hold it for longer than one was ready to wait; says who
@@ -20,6 +21,12 @@ class ToolspanError(Exception):
 class InputError(ToolspanError):
     """
     What was given cannot be read.
+    """
+
+
+class EnvelopeError(ToolspanError):
+    """
+    A tool's answer breaks a rule of the envelope; the text names the key.
     """
 
 

@@ -39,6 +39,11 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "check": "Whether the targets are kept; exit 1 when one is broken.",
         "prune": "Delete old tasks from a store.",
         "snapshot": "Copy a store to a file while it is in use.",
+        "lint": "Whether envelopes that tools wrote down keep the rules; exit 1 when one breaks any.",
+        "codes": "Whether the codes of errors still mean what they meant.",
+        "prompt": "Print what an agent's system prompt says of failed calls.",
+        "schema": "Print the JSON Schema of an envelope.",
+        "audit": "Ten points against each tool, with faults injected; exit 1 when one fails.",
         "completion": "Print the completion script of a shell.",
     }
 )

@@ -1,0 +1,3 @@
+"""
+`@tool`: one call of a tool, its attempts, its span, and what of it is an envelope.
+"""
