@@ -1,0 +1,3 @@
+"""
+Real agent frameworks with scripted models.
+"""
