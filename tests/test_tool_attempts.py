@@ -4,43 +4,19 @@ How often a `@tool` tries: its budget, its token, cancellation.
 
 import asyncio
 import json
-import typing
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-import httpx
 import pytest
 import requests
 
 import toolspan
-from tests.toolbox import Bench, play, script
-from toolspan import Retry
+from tests.toolbox import DOWN, THREE, Bench, error_of, limited, play, script
 from toolspan.tools.tool import tool
-
-DOWN = httpx.ConnectError("[Errno 111] Connection refused")
-THREE = Retry(attempts=3, deadline=2.0)
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(monkeypatch)
-
-
-def limited(seconds: str) -> httpx.HTTPStatusError:
-    """
-    429 with the wait that it asks for.
-    """
-    request = httpx.Request("GET", "https://api.internal.example/v1/flights")
-    response = httpx.Response(429, headers={"Retry-After": seconds}, request=request)
-    return httpx.HTTPStatusError("Client error '429 Too Many Requests' for url", request=request, response=response)
-
-
-def error_of(answer: dict[str, object]) -> dict[str, Any]:
-    """
-    The error of a failure.
-    """
-    assert answer["ok"] is False
-    return typing.cast("dict[str, Any]", answer["error"])
 
 
 class TestAttempts:

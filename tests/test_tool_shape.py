@@ -4,41 +4,18 @@ What a `@tool` looks like, and what of it is recorded.
 
 import inspect
 import typing
-from typing import Any
 
-import httpx
 import pytest
 
 import toolspan
 from tests.toolbox import Bench
-from toolspan import Retry
 from toolspan.errors import ConfigError
 from toolspan.tools.tool import tool, tool_of
-
-DOWN = httpx.ConnectError("[Errno 111] Connection refused")
-THREE = Retry(attempts=3, deadline=2.0)
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(monkeypatch)
-
-
-def limited(seconds: str) -> httpx.HTTPStatusError:
-    """
-    429 with the wait that it asks for.
-    """
-    request = httpx.Request("GET", "https://api.internal.example/v1/flights")
-    response = httpx.Response(429, headers={"Retry-After": seconds}, request=request)
-    return httpx.HTTPStatusError("Client error '429 Too Many Requests' for url", request=request, response=response)
-
-
-def error_of(answer: dict[str, object]) -> dict[str, Any]:
-    """
-    The error of a failure.
-    """
-    assert answer["ok"] is False
-    return typing.cast("dict[str, Any]", answer["error"])
 
 
 class TestShape:

@@ -3,8 +3,9 @@ Tools whose time is the test's, and the spans that they leave.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import httpx
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -12,10 +13,13 @@ from tests.tracing import decoded, exporting_provider
 from toolspan import attributes as attr
 from toolspan.derive import derive
 from toolspan.records import Call
+from toolspan.tools.retry import Retry
 from toolspan.tools.tool import Timing
 
 #: Any moment.
 NOW_S: Final = 1_777_900_000.0
+DOWN: Final = httpx.ConnectError("[Errno 111] Connection refused")
+THREE: Final = Retry(attempts=3, deadline=2.0)
 
 
 class Bench:
@@ -99,3 +103,20 @@ def play(endings: Iterator[object]) -> object:
     if isinstance(ending, BaseException):
         raise ending
     return ending
+
+
+def limited(seconds: str) -> httpx.HTTPStatusError:
+    """
+    429 with the wait that it asks for.
+    """
+    request = httpx.Request("GET", "https://api.internal.example/v1/flights")
+    response = httpx.Response(429, headers={"Retry-After": seconds}, request=request)
+    return httpx.HTTPStatusError("Client error '429 Too Many Requests' for url", request=request, response=response)
+
+
+def error_of(answer: dict[str, object]) -> dict[str, Any]:
+    """
+    The error of a failure.
+    """
+    assert answer["ok"] is False
+    return cast("dict[str, Any]", answer["error"])
