@@ -10,7 +10,7 @@ import pytest
 from tests.cli_runner import Cli, scene
 from tests.rows import call, failed, rows, task, task_tool
 from tests.stored import EXAMPLE
-from toolspan.cli.check import TARGETS, Judged, judge, judged_lines
+from toolspan.cli._judging import TARGETS, Judged, judge, judged_lines
 from toolspan.documents import Report
 from toolspan.numbers import report
 from toolspan.records import TaskTool
@@ -22,7 +22,9 @@ LAX = {
     "tail": 1.0,
     "validation_recovery": 0.0,
     "clean_escalations": 0.0,
+    "wasted_seconds": 1e9,
     "unclassified": 1.0,
+    "cluster": 1.0,
 }
 
 
@@ -75,6 +77,16 @@ class TestJudging:
                 20,
             ),
             ("unclassified", report_of(task_tool(), failures=20, unclassified=5), 0.25, 0.24, 0.25, 20),
+            ("cluster", report_of(task_tool(), failures=20, unclassified=5), 0.75, 0.74, 0.75, 20),
+            ("cluster", report_of(task_tool(), failures=20, unclassified=15), 0.25, 0.24, 0.25, 20),
+            (
+                "wasted_seconds",
+                report_of(task_tool()._replace(retries=1, wasted=1, wasted_ns=3 * 10**9), failures=20),
+                3,
+                2.9,
+                3.0,
+                20,
+            ),
         ],
     )
     def test_compares_each_number_with_its_limit(

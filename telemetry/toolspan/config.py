@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from toolspan.alerts import DEFAULT_LINKS, DEFAULT_THRESHOLDS, Links, Thresholds
 from toolspan.errors import ConfigError
 from toolspan.metrics import DEFAULT_LIMITS, Limits
 from toolspan.numbers import DEFAULT_TARGETS, Targets
@@ -39,7 +40,7 @@ class Settings:
     new spans, any other after *open_timeout_s*; a span up to *late_s* later still re-settles it, unless the store keeps
     more than *max_spans* spans and its group was silent for long. *metric_limits* bounds the series of Prometheus, and
     *metric_hold_s* is how long one stays 0 once it was shown. *queue_bytes* of requests may wait in a collector,
-    which keeps at most about *task_spans* spans of one task.
+    which keeps at most about *task_spans* spans of one task. Alerts are made of *thresholds*, and lead to *links*.
     """
 
     hash_key: bytes = field(default_factory=new_hash_key, repr=False)
@@ -56,6 +57,8 @@ class Settings:
     metric_hold_s: float = 0.0
     queue_bytes: int = 128 * 2**20
     task_spans: int = 20_000
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
+    links: Links = DEFAULT_LINKS
 
 
 def load_settings(
@@ -98,6 +101,8 @@ def _with_file(settings: Settings, path: str) -> Settings:
         metric_hold_s=config.metrics.hold,
         queue_bytes=config.collector.queue_mib * 2**20,
         task_spans=config.collector.task_spans,
+        thresholds=config.alerts.thresholds(),
+        links=config.alerts.links(),
     )
 
 

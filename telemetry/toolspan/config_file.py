@@ -12,14 +12,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
+from toolspan.config_tables import (
+    AlertsTable,
+    ArgumentsTable,
+    BurnEntry,
+    CollectorTable,
+    MetricsTable,
+    Name,
+    SettleTable,
+    StoreTable,
+    Strict,
+    TargetsTable,
+    problem_of,
+)
 from toolspan.errors import ConfigError
 from toolspan.evidence.error_documents import to_code
 from toolspan.evidence.payloads import is_array, is_object
-from toolspan.metrics import DEFAULT_LIMITS
-from toolspan.numbers import DEFAULT_TARGETS
 from toolspan.positions import Place, key_lines
 from toolspan.rules import GRPC_CODES, Condition, EvidenceRule, RuleBook, compile_pattern, grpc_name
 from toolspan.taxonomy import CLASSES, CODE_FORM, REJECTED_CODE, UNCLASSIFIED_CODE, ErrorClass
@@ -43,15 +54,6 @@ _SYNTAX_REMEDIES: Mapping[str, str] = {
     "Illegal character '\\n'": "; end the text with its quote",
 }
 
-_Share = Annotated[float, Field(ge=0, le=1)]
-_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Name = Annotated[str, Field(min_length=1)]
-
-
-def _problem(text: str) -> PydanticCustomError:
-    # As a parameter: a template's braces would be read.
-    return PydanticCustomError("toolspan", "{text}", {"text": text})
-
 
 def _one_of(value: str, choices: Iterable[str]) -> str:
     """
@@ -62,38 +64,30 @@ def _one_of(value: str, choices: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}"
 
 
-class _Strict(BaseModel):
-    """
-    No unknown keys, no conversions: TOML has types of its own.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class RuleEntry(_Strict):
+class RuleEntry(Strict):
     """
     A `[[rule]]`.
     """
 
-    tool: _Name = "*"
+    tool: Name = "*"
     http: Annotated[int, Field(ge=100, le=599)] | None = None
     grpc: str | int | None = None
     jsonrpc: int | None = None
     sqlstate: str | None = None
-    error_type: _Name | None = None
-    exception: _Name | None = None
-    error_code: _Name | None = None
-    message: _Name | None = None
-    result: _Name | None = None
+    error_type: Name | None = None
+    exception: Name | None = None
+    error_code: Name | None = None
+    message: Name | None = None
+    result: Name | None = None
     error_class: str = Field(alias="class")
     code: str | None = None
-    field: _Name | None = None
+    field: Name | None = None
 
     @field_validator("error_class")
     @classmethod
     def _check_class(cls, value: str) -> str:
         if value not in CLASSES:
-            raise _problem(f"unknown class {value!r}; {_one_of(value, CLASSES)}")
+            raise problem_of(f"unknown class {value!r}; {_one_of(value, CLASSES)}")
         return value
 
     @field_validator("code")
@@ -102,9 +96,9 @@ class RuleEntry(_Strict):
         if not CODE_FORM.fullmatch(value):
             meant = to_code(value)
             remedy = f"did you mean {meant!r}?" if meant else "write it like 'SLOT_TAKEN'"
-            raise _problem(f"code {value!r} is not in capitals, digits and underscores (2 to 63 of them); {remedy}")
+            raise problem_of(f"code {value!r} is not in capitals, digits and underscores (2 to 63 of them); {remedy}")
         if value in _RESERVED_CODES:
-            raise _problem(f"code {value!r} has a meaning of its own; choose another")
+            raise problem_of(f"code {value!r} has a meaning of its own; choose another")
         return value
 
     @field_validator("message", "result")
@@ -113,14 +107,14 @@ class RuleEntry(_Strict):
         try:
             compile_pattern(value)
         except ConfigError as error:
-            raise _problem(f"{value!r} {error}") from None
+            raise problem_of(f"{value!r} {error}") from None
         return value
 
     @field_validator("error_code")
     @classmethod
     def _check_error_code(cls, value: str) -> str:
         if to_code(value) is None:
-            raise _problem(f"error_code {value!r} can be no code; write it like 'SLOT_TAKEN'")
+            raise problem_of(f"error_code {value!r} can be no code; write it like 'SLOT_TAKEN'")
         return value
 
     @field_validator("grpc")
@@ -128,14 +122,14 @@ class RuleEntry(_Strict):
     def _check_grpc(cls, value: str | int) -> str:
         name = grpc_name(str(value))
         if name is None:
-            raise _problem(f"unknown gRPC status {value!r}; {_one_of(str(value).upper(), GRPC_CODES)}")
+            raise problem_of(f"unknown gRPC status {value!r}; {_one_of(str(value).upper(), GRPC_CODES)}")
         return name
 
     @field_validator("sqlstate")
     @classmethod
     def _check_sqlstate(cls, value: str) -> str:
         if not _SQLSTATE.fullmatch(value):
-            raise _problem(f"sqlstate {value!r} is no beginning of an SQLSTATE; write one to five of 0-9 and A-Z")
+            raise problem_of(f"sqlstate {value!r} is no beginning of an SQLSTATE; write one to five of 0-9 and A-Z")
         return value
 
     @model_validator(mode="after")
@@ -143,11 +137,13 @@ class RuleEntry(_Strict):
         given = [name for name in _CONDITIONS if name in self.model_fields_set]
         if not given:
             hint = "; to match the code of an error, write error_code" if self.code else ""
-            raise _problem(f"this rule has no condition; give one of {', '.join(_CONDITIONS)}{hint}")
+            raise problem_of(f"this rule has no condition; give one of {', '.join(_CONDITIONS)}{hint}")
         if len(given) > 1:
-            raise _problem(f"this rule has {len(given)} conditions ({', '.join(given)}); make a rule of each")
+            raise problem_of(f"this rule has {len(given)} conditions ({', '.join(given)}); make a rule of each")
         if self.field is not None and self.error_class != ErrorClass.VALIDATION:
-            raise _problem(f"field is for class 'validation' only, and this rule has {self.error_class!r}; remove one")
+            raise problem_of(
+                f"field is for class 'validation' only, and this rule has {self.error_class!r}; remove one"
+            )
         return self
 
     def to_rule(self, line: int) -> EvidenceRule:
@@ -160,80 +156,20 @@ class RuleEntry(_Strict):
         return EvidenceRule(condition, value, ErrorClass(self.error_class), self.tool, self.code, self.field, line)
 
 
-class ArgumentsTable(_Strict):
-    """
-    `[arguments]`: which of a call's arguments do not make it another call.
-    """
-
-    ignore: list[_Name] = []
-
-
-class SettleTable(_Strict):
-    """
-    `[settle]`: how many seconds to wait for a task's spans.
-    """
-
-    grace: _Seconds = 2.0
-    open_timeout: _Seconds = 900.0
-    late: _Seconds = 86_400.0
-
-
-class StoreTable(_Strict):
-    """
-    `[store]`: how many spans a store keeps for tasks that may still change.
-    """
-
-    max_spans: Annotated[int, Field(ge=1)] = 20_000_000
-
-
-class MetricsTable(_Strict):
-    """
-    `[metrics]`: how many series there may be, and how many seconds a series stays 0 once it was shown, which is for
-    more than one scraper.
-    """
-
-    tools: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMITS.tools
-    codes_per_tool: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMITS.codes_per_tool
-    error_series: Annotated[int, Field(ge=1, le=100_000)] = DEFAULT_LIMITS.error_series
-    remembered: Annotated[int, Field(ge=1_000)] = DEFAULT_LIMITS.remembered
-    hold: _Seconds = 0.0
-
-
-class CollectorTable(_Strict):
-    """
-    `[collector]`: how many MiB of requests may wait to be written, and how many spans a task, or all tasks that share
-    traces, may have: each new one makes the collector read and derive them all again, half a second for 20,000.
-    """
-
-    queue_mib: Annotated[int, Field(ge=1, le=65_536)] = 128
-    task_spans: Annotated[int, Field(ge=1_000, le=10_000_000)] = 20_000
-
-
-class TargetsTable(_Strict):
-    """
-    `[targets]`: when a tool is broken.
-    """
-
-    retries_per_step: Annotated[float, Field(ge=0, allow_inf_nan=False)] = DEFAULT_TARGETS.retries_per_step
-    retries_p95: Annotated[int, Field(ge=0)] = DEFAULT_TARGETS.retries_p95
-    validation_recovery: _Share = DEFAULT_TARGETS.validation_recovery
-    clean_escalations: _Share = DEFAULT_TARGETS.clean_escalations
-    min_cases: Annotated[int, Field(ge=1)] = DEFAULT_TARGETS.min_cases
-
-
-class ConfigFile(_Strict):
+class ConfigFile(Strict):
     """
     A whole file; what it does not say has its default.
     """
 
-    rule: list[RuleEntry] = []
-    escalation_tools: list[_Name] = []
+    rule: list[RuleEntry] = Field(default_factory=list[RuleEntry])
+    escalation_tools: list[Name] = Field(default_factory=list[Name])
     arguments: ArgumentsTable = ArgumentsTable()
     settle: SettleTable = SettleTable()
     store: StoreTable = StoreTable()
     metrics: MetricsTable = MetricsTable()
     collector: CollectorTable = CollectorTable()
     targets: TargetsTable = TargetsTable()
+    alerts: AlertsTable = AlertsTable()
 
 
 def read_config(path: str) -> tuple[ConfigFile, RuleBook]:
@@ -339,6 +275,8 @@ def _phrase(problem: ErrorDetails) -> str:
         return problem["msg"]
     if kind == "extra_forbidden":
         return f"unknown key {key!r}; {_one_of(key, _known_keys(place))}"
+    if kind == "missing" and "burn" in place:
+        return f"this burn has no {key}; give one in seconds" if key != "factor" else "this burn has no factor"
     if kind == "missing":
         return f"this rule has no {key}; give one of {', '.join(CLASSES)}"
     if place == ("rule",):
@@ -358,6 +296,7 @@ def _known_keys(place: Place) -> list[str]:
         "metrics": MetricsTable,
         "collector": CollectorTable,
         "targets": TargetsTable,
+        "alerts": BurnEntry if "burn" in place[:-1] else AlertsTable,
     }
     model = tables[place[0]] if len(place) > 1 else ConfigFile
     return [info.alias or name for name, info in model.model_fields.items()]

@@ -110,11 +110,11 @@ class Collector:
         document: Mapping[str, Any] = self._get("/api/v1/names", {})
         return document
 
-    def facts(self) -> tuple[StoreFacts, int]:
+    def facts(self, *, since_ns: int | None = None, until_ns: int | None = None) -> tuple[StoreFacts, int]:
         """
-        What the store says of itself, and how many of its tasks wait to be settled.
+        What the store says of itself, and how many of its tasks wait to be settled; in a window, what came in it.
         """
-        document = self._get("/api/v1/store", {})
+        document = self._get("/api/v1/store", _parameters(Scope(since_ns, until_ns)))
         with self._understanding():
             tools = {name: ToolFacts(**counts) for name, counts in document["tools"].items()}
             values = [tools if name == "tools" else document[name] for name in StoreFacts._fields]

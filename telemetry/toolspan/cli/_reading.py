@@ -25,8 +25,12 @@ from toolspan.records import Call, Rows, SpanFacts
 from toolspan.scope import EVERYTHING, Dimension, Scope, rows_in
 
 if TYPE_CHECKING:
+    from toolspan.store.facts import StoreFacts
     from toolspan.store.opening import OpenFile
 
+#: What becomes of a span that is not kept.
+_LOSSES: Final = ("conflict", "dropped", "late", "rejected")
+_HOUR_NS: Final = 3600 * 10**9
 _NO_CALLS: Final = "toolspan doctor FILE says which spans are there and why none is a call."
 
 
@@ -39,6 +43,16 @@ class CallKey(NamedTuple):
     span_id: bytes
     tool: str
     task_id: str
+
+
+class Arrivals(NamedTuple):
+    """
+    How many spans came, how many of them were not kept, and when the last of all came, 0 where none did.
+    """
+
+    came: int
+    lost: int
+    last_ns: int
 
 
 class Reading(Protocol):
@@ -99,6 +113,23 @@ class Reading(Protocol):
         What could have been asked for.
         """
         ...
+
+    def arrivals(self, *, since_ns: int | None, until_ns: int | None) -> "Arrivals | None":
+        """
+        What came, in a window of the time of arrival; None where nobody noted it.
+        """
+        ...
+
+
+def arrivals_of(facts: "StoreFacts") -> Arrivals:
+    """
+    What *facts* say of what came: a repeat is kept already, and what was rejected is not among the received.
+    """
+    lost = sum(facts.intake.get(reason, 0) for reason in _LOSSES)
+    came = facts.intake.get("received", 0) + facts.intake.get("rejected", 0)
+    # of a span that is not kept the hour is known: silence is never told too long
+    last_ns = facts.last_arrival_ns + (0 if facts.is_last_arrival_exact or not facts.last_arrival_ns else _HOUR_NS)
+    return Arrivals(max(came, lost), lost, last_ns)
 
 
 @contextmanager
@@ -204,6 +235,13 @@ class FilesReading:
         """
         return names_of(self._rows, no_calls=_NO_CALLS)
 
+    def arrivals(self, *, since_ns: int | None, until_ns: int | None) -> Arrivals | None:
+        """
+        Nothing: a file does not say when its spans came.
+        """
+        del since_ns, until_ns
+        return None
+
 
 def select_calls(rows: Rows, *, scope: Scope = EVERYTHING, task_id: str | None = None) -> list[Call]:
     """
@@ -300,3 +338,11 @@ class StoreReading:
         }
         no_calls = f"toolspan doctor --store {self._file.path} says what came and what did not."
         return Names(known.calls, known.tools, values, no_calls)
+
+    def arrivals(self, *, since_ns: int | None, until_ns: int | None) -> Arrivals | None:
+        """
+        What came into the store.
+        """
+        from toolspan.store.examining import examine
+
+        return arrivals_of(examine(self._file.connection, since_ns=since_ns, until_ns=until_ns))

@@ -5,7 +5,7 @@ A collector that is asked as a store is: the same questions, the same answers.
 from collections.abc import Iterator
 
 from toolspan.cli._names import Names
-from toolspan.cli._reading import CallKey
+from toolspan.cli._reading import Arrivals, CallKey, arrivals_of
 from toolspan.documents import GroupedQuality, GroupedReport, Quality, Report
 from toolspan.numbers import Targets
 from toolspan.records import Call, SpanFacts
@@ -84,3 +84,10 @@ class RemoteReading:
         values = {name: frozenset(found[f"{name}s"]) for name in ("agent", "service", "environment")}
         no_calls = f"toolspan doctor --store {self._collector} says what came and what did not."
         return Names(int(found["calls"]), frozenset(found["tools"]), values, no_calls)
+
+    def arrivals(self, *, since_ns: int | None, until_ns: int | None) -> Arrivals | None:
+        """
+        What came into the store.
+        """
+        facts, _ = self._collector.facts(since_ns=since_ns, until_ns=until_ns)
+        return arrivals_of(facts)

@@ -7,66 +7,28 @@ nothing; so that is said, and fails where cases are demanded.
 """
 
 import json
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from math import ceil, floor
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 import click
 
+from toolspan.alerts import Thresholds
+from toolspan.cli._judging import Number, alert_limits, judge, judge_store, judged_lines, target_limits
 from toolspan.cli._messages import say
 from toolspan.cli._names import nothing_line
 from toolspan.cli._options import Source, count_option, format_option, scope_options, share_option, source_options
-from toolspan.cli._reading import reading
-from toolspan.cli._text import counted, inert
-from toolspan.documents import Report, ToolReport
-from toolspan.numbers import Targets
+from toolspan.cli._reading import Reading, reading
+from toolspan.cli._text import counted
+from toolspan.config import Settings
 from toolspan.scope import Scope
+from toolspan.windows import parse_age
 
 _FAILED: Final = 1
-
-Verdict = Literal["broken", "kept", "unjudged"]
-
-
-class Target(NamedTuple):
-    """
-    How a number is to stand to its limit, and what kind of cases it rests on.
-    """
-
-    demand: Literal["under", "at most", "at least"]
-    kind: str
-
-
-TARGETS: Final[Mapping[str, Target]] = {
-    "retries_per_step": Target("under", "step"),
-    "retries_p95": Target("at most", "resolved task"),
-    "tail": Target("at most", "resolved task"),
-    "validation_recovery": Target("at least", "validation failure"),
-    "clean_escalations": Target("at least", "permission escalation"),
-    "unclassified": Target("at most", "failure"),
-}
-
-
-class Number(NamedTuple):
-    """
-    A number of a tool, and how many cases it rests on.
-    """
-
-    value: float | None
-    cases: int
-
-
-class Judged(NamedTuple):
-    """
-    What became of one target of one tool: `unjudged` where it rests on too few *cases*.
-    """
-
-    tool: str
-    target: str
-    value: float | None
-    limit: float
-    cases: int
-    verdict: Verdict
+_SECOND_NS: Final = 10**9
+#: Of the store, which is asked only where one of these has a limit.
+_OF_STORE: Final = frozenset({"silence_seconds", "lost"})
 
 
 @click.command("check")
@@ -77,6 +39,11 @@ class Judged(NamedTuple):
 @share_option("--min-recovery", "Share of validation failures that recover.")
 @share_option("--min-clean-escalations", "Share of permission escalations without a retry before.")
 @share_option("--max-unclassified", "Share of failures that name no class.")
+@count_option("--max-wasted", "Seconds that a tool spends on retries that could not help.", least=0)
+@share_option("--max-cluster", "Share of a tool's failures that are of one class.")
+@share_option("--max-lost", "Share of spans that came and were not kept; of a store.")
+@click.option("--max-silence", metavar="AGE", help="How long no span came, such as 15m; of a store.")
+@click.option("--alerts", "is_of_alerts", is_flag=True, help="Judge all that toolspan alerts alerts on.")
 @count_option("--min-cases", "Judge nothing on fewer cases; else 20.", least=1)
 @click.option("--require-cases", is_flag=True, help="Exit 1 also where nothing is judged: no number has enough cases.")
 @format_option("table", "json")
@@ -85,21 +52,33 @@ def check(
     scope: Scope,
     min_cases: int | None,
     require_cases: bool,
+    is_of_alerts: bool,
     output: str,
-    **given: float | None,
+    **given: float | str | None,
 ) -> None:
     """
     Whether the targets are kept; exit 1 when one is broken.
 
     A target that is not given is that of the configuration, else: under 1 retry per step, p95 at most 1, recovery at
-    least 0.8, clean escalations at least 0.9. Tail and unclassified are judged only where they are given. What rests on
-    too few cases, or is left out by a filter or window, breaks nothing; where that is all, it is said why.
+    least 0.8, clean escalations at least 0.9. The others are judged only where they are given, or by [alerts] of the
+    configuration with --alerts: then the verdicts on a window are those of the alerts over it. What rests on too few
+    cases, or is left out by a filter or window, breaks nothing; where that is all, it is said why.
     """
     with reading(source, purpose="toolspan check") as (asked, settings):
         report = asked.report(scope=scope, targets=settings.targets)
+        limits = limits_of(settings, given, is_of_alerts=is_of_alerts)
+        silence_s, now_ns = limits.get("silence_seconds"), time.time_ns()
+        numbers = (
+            dict(store_numbers(asked, scope, settings.thresholds, silence_s=silence_s, now_ns=now_ns))
+            if _OF_STORE & limits.keys()
+            else {}
+        )
         nothing = "" if report["tools"] else nothing_line(asked.names(), scope)
     min_cases = settings.targets.min_cases if min_cases is None else min_cases
-    judged = list(judge(report, limits_of(settings.targets, given), min_cases=min_cases))
+    judged = [
+        *judge(report, limits, min_cases=min_cases),
+        *judge_store(numbers, limits, min_cases=min_cases),
+    ]
     verdicts = Counter(each.verdict for each in judged)
     is_judged = bool(verdicts["broken"] or verdicts["kept"])
     is_kept = not verdicts["broken"] and (is_judged or not require_cases)
@@ -125,89 +104,42 @@ def check(
         raise click.exceptions.Exit(_FAILED)
 
 
-def limits_of(targets: Targets, given: Mapping[str, float | None]) -> dict[str, float]:
+def limits_of(settings: Settings, given: Mapping[str, float | str | None], *, is_of_alerts: bool) -> dict[str, float]:
     """
-    The limit of each target that has one: of the options *given*, else of the *targets* of the settings.
+    The limit of each target that has one: of the options *given*, else of the *settings*, those of alerts where they
+    are asked for.
     """
-    limits = {
-        "retries_per_step": targets.retries_per_step,
-        "retries_p95": _first(given["max_retries_p95"], targets.retries_p95),
+    silence = given["max_silence"]
+    asked = {
+        "retries_p95": given["max_retries_p95"],
         "tail": given["max_tail"],
-        "validation_recovery": _first(given["min_recovery"], targets.validation_recovery),
-        "clean_escalations": _first(given["min_clean_escalations"], targets.clean_escalations),
+        "validation_recovery": given["min_recovery"],
+        "clean_escalations": given["min_clean_escalations"],
+        "wasted_seconds": given["max_wasted"],
         "unclassified": given["max_unclassified"],
+        "cluster": given["max_cluster"],
+        "silence_seconds": None if silence is None else parse_age(str(silence)) / _SECOND_NS,
+        "lost": given["max_lost"],
     }
-    return {name: limit for name, limit in limits.items() if limit is not None}
+    limits = target_limits(settings.targets)
+    if is_of_alerts:
+        limits |= alert_limits(settings.thresholds)
+    return limits | {name: float(limit) for name, limit in asked.items() if limit is not None}
 
 
-def _first(given: float | None, otherwise: float) -> float:
-    return otherwise if given is None else given
-
-
-def judge(report: Report, limits: Mapping[str, float], *, min_cases: int) -> Iterator[Judged]:
+def store_numbers(
+    asked: Reading, scope: Scope, thresholds: Thresholds, *, silence_s: float | None, now_ns: int
+) -> Iterator[tuple[str, Number]]:
     """
-    Each number of each tool in *report* that has a limit, the tool with the most damage first.
+    What is judged of what came: the share that was lost of the spans in the window of *scope*, by their arrival, and
+    how long none came, beside how many should have come in *silence_s* going by the baseline before the last.
     """
-    for name, tool in report["tools"].items():
-        for target, (value, cases) in _numbers_of(tool).items():
-            if target in limits:
-                limit = limits[target]
-                verdict: Verdict = "unjudged"
-                if value is not None and cases >= min_cases:
-                    verdict = "kept" if _is_kept(TARGETS[target], value, limit) else "broken"
-                yield Judged(name, target, value, limit, cases, verdict)
-
-
-def _numbers_of(tool: ToolReport) -> dict[str, Number]:
-    """
-    What each target is about, by its name.
-    """
-    per_task, retries, detail = tool["retries_per_resolved_task"], tool["retries"], tool["detail"]
-    recovery, escalations = tool["validation_recovery"], tool["escalations"]
-    return {
-        "retries_per_step": Number(retries["per_step"], retries["steps"]),
-        "retries_p95": Number(per_task["p95"], per_task["resolved_tasks"]),
-        "tail": Number(detail["tail"], per_task["resolved_tasks"]),
-        "validation_recovery": Number(recovery["rate"], recovery["failures"]),
-        "clean_escalations": Number(escalations["rate"], escalations["escalated"]),
-        "unclassified": Number(detail["unclassified_share"], sum(tool["errors"].values())),
-    }
-
-
-def _is_kept(target: Target, value: float, limit: float) -> bool:
-    if target.demand == "under":
-        return value < limit
-    return value <= limit if target.demand == "at most" else value >= limit
-
-
-def judged_lines(judged: Sequence[Judged], *, min_cases: int, is_demanded: bool = False) -> Iterator[str]:
-    """
-    A line for each broken target, and how many there are; also for cases that are missing where they are demanded.
-    """
-    for each in judged:
-        if each.verdict == "broken" and each.value is not None:
-            target = TARGETS[each.target]
-            cases = counted(each.cases, target.kind)
-            yield (
-                f"! {inert(each.tool)}: {each.target} {_told(target, each.value)} of {cases},"
-                f" target {target.demand} {each.limit:g}"
-            )
-    verdicts = Counter(each.verdict for each in judged)
-    if not verdicts["broken"] and not verdicts["kept"]:
-        few = f"othing is judged: no number rests on {counted(min_cases, 'case')}"
-        yield f"! n{few}, and --require-cases demands one." if is_demanded else f"N{few}."
+    in_window = asked.arrivals(since_ns=scope.since_ns, until_ns=scope.until_ns)
+    if in_window is None:
         return
-    verb = "rests" if verdicts["unjudged"] == 1 else "rest"
-    few = f"; {verdicts['unjudged']:,} more {verb} on fewer than {counted(min_cases, 'case')}"
-    rest = few if verdicts["unjudged"] else ""
-    judged_count = verdicts["broken"] + verdicts["kept"]
-    how_many = f"{verdicts['broken']:,} of {judged_count:,}" if verdicts["broken"] else f"All {judged_count:,}"
-    yield f"{how_many} judged numbers {'break' if verdicts['broken'] else 'keep'} their target{rest}."
-
-
-def _told(target: Target, value: float) -> str:
-    """
-    *value* with three decimals at most, rounded away from the limit that it breaks.
-    """
-    rounded = floor(value * 1000) if target.demand == "at least" else ceil(value * 1000)
-    return f"{rounded / 1000:g}"
+    yield "lost", Number(in_window.lost / in_window.came if in_window.came else None, in_window.came)
+    last_ns = in_window.last_ns
+    if silence_s is not None and last_ns:
+        before = asked.arrivals(since_ns=last_ns - thresholds.baseline_s * _SECOND_NS, until_ns=None)
+        expected = int(before.came * silence_s / thresholds.baseline_s) if before else 0
+        yield "silence_seconds", Number(max(0, now_ns - last_ns) / _SECOND_NS, expected)

@@ -239,13 +239,14 @@ def known(context: Context, _: Question) -> Answer:
     )
 
 
-def store(context: Context, _: Question) -> Answer:
+def store(context: Context, question: Question) -> Answer:
     """
     What the store says of itself.
     """
+    scope = question.asked.scope()
     waiting = context.store.overdue()
     with context.store.reading() as connection:
-        facts = examine(connection)
+        facts = examine(connection, since_ns=scope.since_ns, until_ns=scope.until_ns)
     tools = {name: tool._asdict() for name, tool in facts.tools.items()}
     document = {**facts._asdict(), "tools": tools, "intake": dict(facts.intake), "evidence": dict(facts.evidence)}
     return as_json({"path": str(context.store.path), "waiting_tasks": waiting, **document})

@@ -171,6 +171,10 @@ OPERATIONS: Final[Sequence[Operation]] = (
         "What the store says of itself: what came, what is kept, what waits.",
         answering.store,
         {JSON: _object(path=_STRING, waiting_tasks=_WHOLE, intake=_ANY, tools=_ANY)},
+        (
+            Parameter("since", "What came in that hour or later: RFC 3339, or an age; bounds the intake alone.", TIME),
+            Parameter("until", "What came before.", TIME),
+        ),
         failures=(400, 503),
     ),
     Operation(

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 LATEST_SPANS: Final = 20_000
 
 
-def examine(connection: "DuckDBPyConnection") -> StoreFacts:
+def examine(
+    connection: "DuckDBPyConnection", *, since_ns: int | None = None, until_ns: int | None = None
+) -> StoreFacts:
     """
-    What is in the store.
+    What is in the store; what came into it, in a window of the time of arrival where one is given.
     """
     [(spans, traces, last_kept_ns, last_hour_ns)] = run(connection, "examine_spans")
     [(tasks, open_tasks, unseen_tasks, first_start_ns, first_end_ns, last_end_ns, links, presumed)] = run(
@@ -31,7 +33,7 @@ def examine(connection: "DuckDBPyConnection") -> StoreFacts:
     return StoreFacts(
         schema=int(str(settings_of(connection)["schema_version"])),
         commits=read_ledger(connection).commits,
-        intake=intake_of(connection),
+        intake=intake_of(connection, since_ns=since_ns, until_ns=until_ns),
         spans=int(spans),
         traces=int(traces),
         last_arrival_ns=max(int(last_kept_ns), int(last_hour_ns)),

@@ -21,7 +21,8 @@ class StoreFacts(NamedTuple):
     """
     What is in a store.
 
-    *intake* is what became of all spans that ever came, by reason; *spans* and *traces* are those that are kept still.
+    *intake* is what became of all spans that ever came, or came in the window that was asked for, by reason; *spans*
+    and *traces* are those that are kept still.
     *last_arrival_ns* is when the last span came, 0 where none did; of one that is not kept it is the beginning of the
     hour, and not exact. *open_tasks* have not settled, of *unseen_tasks* the span never came. Of the *links* between
     calls, *presumed* ones rest on unknown arguments. *evidence* is what most failures without a class have.

@@ -23,8 +23,11 @@ def count_intake(connection: "DuckDBPyConnection", counts: Mapping[str, int], *,
             run(connection, "count_intake", hour=hour, reason=reason, spans=count)
 
 
-def intake_of(connection: "DuckDBPyConnection") -> dict[str, int]:
+def intake_of(
+    connection: "DuckDBPyConnection", *, since_ns: int | None = None, until_ns: int | None = None
+) -> dict[str, int]:
     """
-    The spans that ever came, by what became of them.
+    The spans that ever came, by what became of them; in a window, of the hours that overlap it.
     """
-    return {str(reason): int(spans) for reason, spans in run(connection, "sum_intake")}
+    found = run(connection, "sum_intake", since_ns=since_ns, until_ns=until_ns)
+    return {str(reason): int(spans) for reason, spans in found}
