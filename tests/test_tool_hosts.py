@@ -240,6 +240,7 @@ class TestKeys:
             keys.keep(f"{number:016x}", f"key {number}")
 
         assert (None, "key 4999", None) == tuple(keys.take(f"{number:016x}") for number in (0, 4999, 4999))
+        assert None is keys.take("")
 
 
 class TestOptions:

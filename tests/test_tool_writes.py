@@ -220,3 +220,30 @@ def test_what_is_declared_wrongly_is_refused(options: dict[str, object], line: s
     """When it is declared."""
     with pytest.raises(ConfigError, match=line):
         Write(**options)  # type: ignore[arg-type]  # as somebody without a type checker writes it
+
+
+def test_a_write_is_made_once_whatever_step_it_is_repeated_in(bench: Bench) -> None:
+    """The first may be done after all; with other arguments it is another write."""
+    bank = Bank(LOST, "paid", LOST, "paid")
+    pay = paying(bank, bench)
+
+    with toolspan.task("pay", clock=bench.clock) as task:
+        for amount in (5, 5, 6, 7):
+            with task.step(f"pay {len(bank.paid)}"):
+                pay(amount=amount)
+    first, again, other, another = bank.paid
+
+    assert first == again
+    assert 3 == len({first, other, another})
+
+
+def test_a_write_of_which_nobody_can_tell_closes_no_other(bench: Bench) -> None:
+    """The tool is not broken; that very call is not made again."""
+    bank = Bank(LOST, "paid")
+    bank.found = UNKNOWN
+    pay = paying(bank, bench)
+
+    with toolspan.task("pay", clock=bench.clock):
+        answers = [pay(amount=amount)["ok"] for amount in (5, 5, 6)]
+
+    assert ([False, False, True], 2) == (answers, len(bank.paid))

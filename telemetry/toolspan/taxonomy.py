@@ -34,6 +34,8 @@ CODE_FORM = re.compile(r"[A-Z][A-Z0-9_]{0,61}[A-Z0-9]")
 UNCLASSIFIED_CODE = "UNCLASSIFIED"
 REJECTED_CODE = "REJECTED"
 MODEL_RETRY_CODE = "MODEL_RETRY"
+#: A write whose reply was lost, and of which nobody can tell whether it was done.
+OUTCOME_UNKNOWN_CODE = "OUTCOME_UNKNOWN"
 
 #: The classes that an envelope can name, in the order in which every view lists them.
 CLASSES = (

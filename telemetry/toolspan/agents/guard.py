@@ -30,9 +30,11 @@ from toolspan.agents.guarded_steps import Cause, Chain, GuardedStep, Link, OpenF
 from toolspan.agents.refusals import Refusal
 from toolspan.derivation.links import RETRY
 from toolspan.errors import InputError
-from toolspan.taxonomy import UNCLASSIFIED_CODE, ErrorClass
+from toolspan.taxonomy import OUTCOME_UNKNOWN_CODE, UNCLASSIFIED_CODE, ErrorClass
 
 _MS: Final = 1000
+#: Fatal for the call, which is not made again; the tool may be well.
+_OF_ONE_CALL: Final = frozenset((UNCLASSIFIED_CODE, OUTCOME_UNKNOWN_CODE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ class Guard:
             state = self._tools[admission.tool] = _ToolState()
         if cause.error_class == ErrorClass.PERMISSION:
             state.is_denied, state.has_pass = True, False
-        elif cause.error_class == ErrorClass.FATAL and cause.code != UNCLASSIFIED_CODE:
+        elif cause.error_class == ErrorClass.FATAL and cause.code not in _OF_ONE_CALL:
             state.is_abandoned = True
         chain = guarded.chain or (running.link.failure.chain if running.link is not None else Chain())
         guarded.open(

@@ -14,9 +14,10 @@ from toolspan.audit.subjects import Kind
 from toolspan.audit.trials import UnjudgedError, demand_a_way_in, trials, upstream_trials
 from toolspan.envelopes.envelope import Success
 from toolspan.faults import Fault, timeout, timeout_after_commit
+from toolspan.taxonomy import OUTCOME_UNKNOWN_CODE
 from toolspan.tools.retry import Retry
 from toolspan.tools.tool import Tool
-from toolspan.tools.writes import OUTCOME_UNKNOWN_CODE, Write
+from toolspan.tools.writes import Write
 
 
 def check_budget(runner: Runner) -> Iterator[Complaint]:

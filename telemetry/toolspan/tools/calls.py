@@ -230,7 +230,7 @@ class _Call:
     __slots__ = (
         "_admission",
         "_is_captured",
-        "_span_id",
+        "_same",
         "_task",
         "_tool",
         "answer",
@@ -253,11 +253,13 @@ class _Call:
         arguments = tool.parameters.given(args, kwargs)
         args_hash = _hash_of(arguments, tool.name)
         self.span = CallSpan(tool.tracer, tool.span_name, tool.start, args_hash)
-        self._span_id = ""
         self._is_captured = self.span.is_recording and _is_wanted(tool.capture)
         if self._is_captured:
             self.span.note(arguments_tag(arguments))
         self._task: AgentTask | None = CURRENT.get()
+        #: What the same call of the same task has, too; without a task no two calls are known to be the same.
+        is_known = args_hash is not None or not arguments
+        self._same = f"{self._task.id} {args_hash}" if self._task is not None and is_known else ""
         if self._task is not None and (refused := self._ask(self._task, args_hash, arguments)) is not None:
             self.span.stop(stop_tags(refused))
             self.span.leave()
@@ -269,9 +271,8 @@ class _Call:
         """
         Asks the guard of *task*, and gives its refusal.
         """
-        self._span_id = self.span.span_id
         cost = self._tool.cost_of(arguments)
-        admitted = task.admit(self._tool.name, args_hash, span_id=self._span_id, cost=cost)
+        admitted = task.admit(self._tool.name, args_hash, span_id=self.span.span_id, cost=cost)
         if isinstance(admitted, Failure):
             return admitted
         self._admission = admitted
@@ -296,8 +297,8 @@ class _Call:
         if failed is None:
             self.span.succeed(answer.attempts, answer.waited_s)
         else:
-            if self.key and self._span_id:
-                self._tool.keys.keep(self._span_id, self.key)
+            if self.key and self._same:
+                self._tool.keys.keep(self._same, self.key)
             self.span.fail(failed, answer.attempts, answer.waited_s, is_exhausted=answer.is_exhausted)
         return answer
 
@@ -322,12 +323,12 @@ class _Call:
 
     def _add_key(self) -> None:
         """
-        Gives the call the key of the one that it repeats, else one of its own.
+        Gives the call the key of the one that failed before it in this task with the same arguments, in whatever step:
+        what that one may have done happens once. Else one of its own.
         """
         tool, name = self._tool, self._tool.key_name
         given = tool.parameters.key_in(self.args, self.kwargs, name)
-        follows = self._admission.follows if self._admission is not None else None
-        self.key = str(given) if given else tool.keys.take(follows) or new_key()
+        self.key = str(given) if given else tool.keys.take(self._same) or new_key()
         if tool.parameters.takes_key and not given:
             self.kwargs = {**self.kwargs, name: self.key}
 

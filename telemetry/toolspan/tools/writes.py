@@ -17,9 +17,8 @@ from uuid import uuid4
 from toolspan.envelopes.envelope import Failure, Receipt, failure
 from toolspan.errors import ConfigError
 from toolspan.evidence.exceptions import last_component
-from toolspan.taxonomy import ErrorClass
+from toolspan.taxonomy import OUTCOME_UNKNOWN_CODE, ErrorClass
 
-OUTCOME_UNKNOWN_CODE: Final = "OUTCOME_UNKNOWN"
 #: Keys of failed writes of a tool that are kept for its agents; a process works at some hundreds of tasks at a time.
 _MAX_KEYS: Final = 1024
 
@@ -79,9 +78,10 @@ class Write:
 
     Args:
         read_back: given the key, answers `Committed(…)`, `ABSENT` or `UNKNOWN`; also asynchronously. Anything else that
-            it answers or raises means that it cannot tell.
+            it answers or raises means that it cannot tell. While the request may still be on its way, the answer is
+            `UNKNOWN`.
         idempotency_key: the name of the tool's parameter that takes the key. Where the caller gives none, each call
-            gets a new one, which its repetitions share.
+            gets a new one, which its own attempts share, and the same call when it is repeated within its task.
 
     Raises:
         ConfigError: an argument is of the wrong kind.
@@ -102,30 +102,28 @@ class Write:
 
 class Keys:
     """
-    The keys of writes that failed, by the span of the call, for the call that repeats it.
+    The keys of writes that failed, by what makes a call the same, for the call that repeats it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, str] = OrderedDict()
 
-    def keep(self, span_id: str, key: str) -> None:
+    def keep(self, same: str, key: str) -> None:
         """
-        Keeps the *key* of the call that failed in the span *span_id*.
+        Keeps the *key* of a call that failed.
         """
         with self._lock:
-            self._kept[span_id] = key
+            self._kept[same] = key
             if len(self._kept) > _MAX_KEYS:
                 self._kept.popitem(last=False)
 
-    def take(self, span_id: str | None) -> str | None:
+    def take(self, same: str) -> str | None:
         """
-        The key of the call that failed in the span *span_id*; None where there is none.
+        The key of the same call that failed; None where there is none.
         """
-        if span_id is None:
-            return None
         with self._lock:
-            return self._kept.pop(span_id, None)
+            return self._kept.pop(same, None) if same else None
 
 
 def new_key() -> str:
