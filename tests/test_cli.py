@@ -45,7 +45,7 @@ def run_closed(descriptor: int, *args: str) -> subprocess.CompletedProcess[bytes
 
 
 #: What needs none, or asks for it in a command below.
-_WITHOUT_STORE = {"audit", "codes", "completion", "lint", "prompt", "schema"}
+_WITHOUT_STORE = {"alerts", "audit", "codes", "completion", "lint", "prompt", "schema"}
 
 
 class TestHelp:

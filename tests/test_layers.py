@@ -16,6 +16,8 @@ EDGES = {
     "common_spans",
     "config",
     "config_file",
+    "config_tables",
+    "demo",
     "diagnosis",
     "envelopes",
     "faults",

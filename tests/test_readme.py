@@ -80,7 +80,7 @@ def test_there_are_commands() -> None:
 
 def test_every_command_is_named() -> None:
     """What can be run is in the README."""
-    assert [] == [name for name in cli.COMMANDS if f"`toolspan {name} " not in README]
+    assert [] == [name for name in cli.COMMANDS if not re.search(f"`toolspan {name}[ `]", README)]
 
 
 def test_the_line_for_cron_names_what_there_is() -> None:
@@ -110,7 +110,7 @@ def test_the_first_screen_is_what_the_command_prints() -> None:
 
 def test_the_first_example_does_what_it_says(tmp_path: Path) -> None:
     """The answers that stand beside the calls, and a report of both calls."""
-    script, _ = blocks("python")
+    script, *_ = blocks("python")
     shown = re.findall(r"print\(.+\)  # (.+)", script)
     command = [sys.executable, "-c", script]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
@@ -122,6 +122,18 @@ def test_the_first_example_does_what_it_says(tmp_path: Path) -> None:
     assert (2, {"DATE_FORMAT": 1}, 1.0) == (tool["calls"], tool["codes"], tool["validation_recovery"]["rate"])
 
 
+def test_the_second_example_is_stopped_once(tmp_path: Path) -> None:
+    """A call that was denied, one that was stopped, and one after a human was asked."""
+    _, script, _ = blocks("python")
+    watched = f"import toolspan\ntoolspan.instrument(store='x.duckdb')\n{script}"
+    subprocess.run([sys.executable, "-c", watched], cwd=tmp_path, check=True, timeout=60)
+
+    result = run(f"cd {shlex.quote(str(tmp_path))} && .venv/bin/toolspan calls --store x.duckdb")
+
+    outcomes = [(call["outcome"], call["code"]) for call in map(json.loads, result.stdout.splitlines())]
+    assert [("error", "APPROVAL_MISSING"), ("cancelled", None), ("error", "APPROVAL_MISSING")] == outcomes
+
+
 def test_the_points_of_the_audit_are_those_there_are() -> None:
     """Each with what it protects from."""
     assert [] == [point for point in POINTS if f"| {point.asks} | {point.protects_from} |" not in README]
@@ -129,7 +141,7 @@ def test_the_points_of_the_audit_are_those_there_are() -> None:
 
 def test_the_shown_script_writes_a_file_that_is_read(tmp_path: Path) -> None:
     """The Python of the README exports a file, and the report finds its call."""
-    _, script = blocks("python")
+    *_, script = blocks("python")
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=60)
 
     result = run(f"cd {shlex.quote(str(tmp_path))} && .venv/bin/toolspan calls mine.pb")

@@ -6,8 +6,8 @@ One SQL file per number, and one function per file that answers with a pandas fr
     connection = duckdb.connect("snapshot.duckdb", read_only=True)  # of `toolspan snapshot`: never a store in use
     toolspan_queries.retries_per_resolved_task(connection, agent="planner")
 
-`fetch` answers with plain tuples instead, whose types are in `toolspan_queries.rows` and `quality_rows`; `load` gives
-a query's text.
+`fetch` answers with plain tuples instead, whose types are in `toolspan_queries.rows`, `quality_rows` and
+`page_rows`; `load` gives a query's text.
 """
 
 from toolspan_queries._asking import Asked, Connection, Result, ask, fetch, writable
@@ -27,6 +27,14 @@ from toolspan_queries.frames import (
     unclassified_share,
     unresolved_tasks,
     validation_recovery,
+)
+from toolspan_queries.page_frames import (
+    codes_seen,
+    damage_over_time,
+    example_tasks,
+    next_actions,
+    retries_over_time,
+    worst_tasks,
 )
 from toolspan_queries.quality_frames import (
     class_audit,
@@ -52,20 +60,25 @@ __all__ = [
     "class_audit",
     "cluster",
     "codes",
+    "codes_seen",
     "codes_with_two_classes",
+    "damage_over_time",
     "durations",
     "errors",
     "escalations",
+    "example_tasks",
     "fetch",
     "lint",
     "load",
     "local_attempts",
     "names",
+    "next_actions",
     "presumed",
     "recovery_by_code",
     "recovery_by_field",
     "retried_in_vain",
     "retries",
+    "retries_over_time",
     "retries_per_resolved_task",
     "streaks",
     "tasks",
@@ -75,5 +88,6 @@ __all__ = [
     "unhandled_tasks",
     "unresolved_tasks",
     "validation_recovery",
+    "worst_tasks",
     "writable",
 ]

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from toolspan_queries import quality_rows, rows
+from toolspan_queries import page_rows, quality_rows, rows
 
 _PARAMETER: Final = re.compile(r"-- \$(\w+) ([\w()]+): (.+)")
 
@@ -43,17 +43,22 @@ ROWS: Final[Mapping[str, type]] = {
     "class_audit": quality_rows.ClassAudit,
     "cluster": quality_rows.Cluster,
     "codes": rows.Codes,
+    "codes_seen": page_rows.CodesSeen,
     "codes_with_two_classes": quality_rows.CodesWithTwoClasses,
+    "damage_over_time": page_rows.DamageOverTime,
     "durations": rows.Durations,
     "errors": rows.Errors,
     "escalations": rows.Escalations,
+    "example_tasks": page_rows.ExampleTasks,
     "lint": quality_rows.Lint,
     "local_attempts": quality_rows.LocalAttempts,
+    "next_actions": page_rows.NextActions,
     "presumed": quality_rows.Presumed,
     "recovery_by_code": rows.RecoveryByCode,
     "recovery_by_field": rows.RecoveryByField,
     "retried_in_vain": rows.RetriedInVain,
     "retries": rows.Retries,
+    "retries_over_time": page_rows.RetriesOverTime,
     "retries_per_resolved_task": rows.RetriesPerResolvedTask,
     "streaks": quality_rows.Streaks,
     "tasks": rows.Tasks,
@@ -63,6 +68,7 @@ ROWS: Final[Mapping[str, type]] = {
     "unhandled_tasks": quality_rows.UnhandledTasks,
     "unresolved_tasks": rows.UnresolvedTasks,
     "validation_recovery": rows.ValidationRecovery,
+    "worst_tasks": page_rows.WorstTasks,
 }
 
 
