@@ -85,3 +85,15 @@ def test_it_settles_as_others_do(tmp_path: Path) -> None:
     assert 1 == len(settled)
     assert [True] == [task.settled for task in read(store).tasks]
     store.close()
+
+
+def test_a_query_that_does_not_fit_into_memory_uses_the_disk(store: HeldStore, tmp_path: Path) -> None:
+    """And leaves nothing there."""
+    with store.reading() as connection:
+        connection.execute("set memory_limit = '40MB'")
+        ordered = connection.execute("select row_number() over (order by hash(i)) from range(3000000) as numbers(i)")
+        found = sum(1 for _ in iter(lambda: ordered.fetchmany(100_000), []))
+    store.close()
+
+    assert 30 == found
+    assert not list(tmp_path.glob("*.tmp"))

@@ -75,6 +75,8 @@ def connect(path: Path, *, is_read_only: bool, how: How = DEFAULT_HOW) -> "DuckD
         "memory_limit": _MEMORY_LIMIT,
         "wal_autocheckpoint": how.checkpoint_at,
         "autoinstall_known_extensions": "false",
+        # what does not fit into memory; by itself DuckDB would take a name that the prefix below is part of
+        "temp_directory": f"{path.absolute()}.tmp",
     }
     if how.threads is not None:
         config["threads"] = how.threads
