@@ -81,6 +81,19 @@ class TestHandingOn:
 
         assert destination.looked_after.wait(SOON_S)
 
+    def test_what_comes_meanwhile_keeps_nobody_waiting(self) -> None:
+        """A call with each write of the store would make a flush, a fork and the end of the process wait for ever."""
+        destination = Taking()
+        backlog = backlog_to(destination)
+        destination.before = lambda items: backlog.put(items[-1] + 1)
+        backlog.put(1)
+
+        assert backlog.flush(SOON_S)
+
+        destination.before = lambda _: None
+        assert backlog.close(SOON_S)
+        assert list(range(1, len(destination.taken) + 1)) == destination.taken
+
     def test_nothing_to_hand_on_is_no_work(self) -> None:
         """Nobody waits for a thread that was never started."""
         destination = Taking()

@@ -118,3 +118,17 @@ def test_switched_off_it_leaves_no_span(bench: Bench, monkeypatch: pytest.Monkey
 
     assert {"ok": True, "data": "2026-05-04"} == answer
     assert () == bench.spans
+
+
+def test_a_default_that_is_spelled_out_makes_no_other_call(bench: Bench) -> None:
+    """A model cannot get past the policy by it."""
+
+    @tool
+    def search(date: str, cabin: str = "economy") -> object:
+        raise toolspan.ToolError("business_rule", "SOLD_OUT", hint=f"No {cabin} seat on {date}.")
+
+    with toolspan.task("trip"):
+        search("x")
+        search("x", cabin="economy")
+
+    assert ["error", "cancelled"] == [call.outcome for call in bench.calls]

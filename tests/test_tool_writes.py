@@ -4,6 +4,7 @@ Writes whose reply was lost: looked up before anything is decided, and never don
 
 import asyncio
 import inspect
+import json
 import re
 
 import httpx
@@ -247,3 +248,27 @@ def test_a_write_of_which_nobody_can_tell_closes_no_other(bench: Bench) -> None:
         answers = [pay(amount=amount)["ok"] for amount in (5, 5, 6)]
 
     assert ([False, False, True], 2) == (answers, len(bank.paid))
+
+
+@pytest.mark.parametrize(
+    "ending", [json.JSONDecodeError("Expecting value", "<html>", 0), KeyError("id"), ValueError("?")]
+)
+def test_a_reply_that_cannot_be_read_is_looked_up(bench: Bench, ending: Exception) -> None:
+    """The write was done before it came."""
+    bank = Bank(ending)
+    bank.found = Committed("paid")
+
+    assert "paid" == paying(bank, bench)(amount=5)["data"]
+
+
+def test_a_cancelled_write_is_made_once(bench: Bench) -> None:
+    """It may be done, and is repeated under its key."""
+    bank = Bank(KeyboardInterrupt(), "paid")
+    pay = paying(bank, bench)
+
+    with toolspan.task("pay", clock=bench.clock):
+        with pytest.raises(KeyboardInterrupt):
+            pay(amount=5)
+        pay(amount=5)
+
+    assert 1 == len(set(bank.paid))

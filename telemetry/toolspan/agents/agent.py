@@ -61,7 +61,7 @@ def task(  # noqa: PLR0913 - keywords, each of which a task may have
     Raises:
         InputError: a limit is no limit.
     """
-    task_id = clean_id(id) if id else uuid4().hex
+    task_id = clean_id(str(id)) if id else uuid4().hex
     if guard is None and policy is not None:
         policy = replace(
             policy,

@@ -224,7 +224,7 @@ class AgentStep:
 
     def __init__(self, name: str, step_id: str | None, *, task: AgentTask | None, tracer: Tracer) -> None:
         self.name: Final = name
-        self.id: Final = clean_id(step_id or name)
+        self.id: Final = clean_id(str(step_id or name))
         self._task: Final = task
         self._tracer: Final = tracer
         self._span: WorkSpan | None = None

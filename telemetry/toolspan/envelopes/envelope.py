@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from toolspan.envelopes.envelope_rules import broken_rule
+from toolspan.envelopes.hints import clean_field
 from toolspan.envelopes.hints import clean_hint as clean_hint  # noqa: PLC0414 - who builds a hint finds it here
 from toolspan.errors import EnvelopeError, ToolspanError
 from toolspan.evidence.error_documents import MAX_FIELD_CHARS, read_envelope, to_retry_after
@@ -165,6 +166,7 @@ class Failure(_Part):
         error = self.error.model_dump(mode="json", by_alias=True, exclude={"message"})
         if self.error.hint is not None:
             error["hint"] = clean_hint(self.error.hint) or None
+        error["field"] = clean_field(self.error.field)
         return {"ok": False, "error": error}
 
     def to_dict(self) -> dict[str, object]:

@@ -15,6 +15,8 @@ from typing import Final
 
 from toolspan.evidence.error_documents import MAX_HINT_CHARS
 
+#: Names of arguments, and of keys in them.
+_FIELD: Final = re.compile(r"[\w-]{1,64}(?:\.[\w-]{1,64}|\[\d{1,6}\])*")
 #: What is looked at. Some of the forms take quadratic time: 1 ms on so much, 12 ms on four times as much.
 _MAX_SEEN_CHARS: Final = 1024
 
@@ -99,3 +101,13 @@ def _cleaned(text: str) -> str:
     text = "".join(char if char.isprintable() else " " for char in text)
     text = _BLANKS.sub(" ", text).strip()
     return text if len(text) <= MAX_HINT_CHARS else f"{text[: MAX_HINT_CHARS - 1].rstrip()}…"
+
+
+def clean_field(path: str | None) -> str | None:
+    """
+    *path* if a model may see it: names, dots and indices; None where it is anything else, which an upstream may have
+    put there.
+    """
+    if path is None or not _FIELD.fullmatch(path) or clean_hint(path) != path:
+        return None
+    return path

@@ -237,7 +237,10 @@ class Backlog(Generic[_Item]):
         Hands on all that waits; whether the destination took it.
         """
         try:
-            while self._gather():
+            # what comes meanwhile is the next pass's: a call with each write of the store would keep this one for ever
+            left = len(self._items) + len(self._in_hand)
+            while left > 0 and self._gather():
+                left -= len(self._in_hand)
                 self._hand_on(len(self._in_hand))
             if is_asked:
                 self._destination.finish()

@@ -15,7 +15,7 @@ from toolspan.taxonomy import UNCLASSIFIED_CODE, ErrorClass
 from toolspan.tools.failures import HINTS, Explainer
 from toolspan.tools.plain_data import to_plain
 from toolspan.tools.retry import Retry
-from toolspan.tools.writes import ABSENT, Committed, Write, may_be_done, outcome_unknown, receipt_of
+from toolspan.tools.writes import ABSENT, Committed, Write, is_undone, may_be_done, outcome_unknown, receipt_of
 
 if TYPE_CHECKING:
     from toolspan.tools.spans import CallSpan
@@ -124,10 +124,11 @@ def _attempt(plan: Plan, progress: Progress, key: str) -> Generator[Asked, objec
     One attempt: how the call ended, or the failure of which to decide what becomes of it.
     """
     names: tuple[str, ...] = ()
+    is_refusal = True  # as an envelope that the tool returned is
     try:
         value = yield Act.ATTEMPT, progress.attempts
     except Exception as error:  # noqa: BLE001 - whatever a tool raises becomes an envelope
-        failed, outcome, names = plan.explainer.of_exception(error, plan.tool, plan.parameters)
+        failed, outcome, names, is_refusal = plan.explainer.of_exception(error, plan.tool, plan.parameters)
         if failed is None or outcome != "error":
             raised = error if failed is None else None
             return Answer(
@@ -140,7 +141,9 @@ def _attempt(plan: Plan, progress: Progress, key: str) -> Generator[Asked, objec
     if plan.write is None:
         return failed
     is_unclear = may_be_done(failed, names)
-    if is_unclear or failed.error.code == UNCLASSIFIED_CODE:
+    # a reply that cannot be read, say, is no transient failure, and came after the write was done
+    is_asked = is_unclear or failed.error.code == UNCLASSIFIED_CODE
+    if is_asked or not (is_refusal or is_undone(failed, names)):
         found = yield from _look_up(plan.write, key)
         if isinstance(found, Committed):
             return _done(found.data, receipt_of(found, key, progress.attempts), progress)

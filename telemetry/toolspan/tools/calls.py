@@ -319,6 +319,8 @@ class _Call:
     def _give_up(self, outcome: str) -> None:
         if self._task is not None and self._admission is not None:
             self._task.release(self._admission)
+        if self.key and self._same:
+            self._tool.keys.keep(self._same, self.key)  # what was cancelled may be done
         self.span.give_up(outcome, self.progress.attempts, self.progress.waited_s)
 
     def _add_key(self) -> None:
@@ -328,8 +330,9 @@ class _Call:
         """
         tool, name = self._tool, self._tool.key_name
         given = tool.parameters.key_in(self.args, self.kwargs, name)
-        self.key = str(given) if given else tool.keys.take(self._same) or new_key()
-        if tool.parameters.takes_key and not given:
+        is_given = given is not None and not (isinstance(given, str) and not given)
+        self.key = str(given) if is_given else tool.keys.take(self._same) or new_key()
+        if tool.parameters.takes_key and not is_given:
             self.kwargs = {**self.kwargs, name: self.key}
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from toolspan import attributes as attr
 from toolspan.classify import Classifier
 from toolspan.envelopes.envelope import Failure, ToolError, clean_hint, failure
+from toolspan.envelopes.hints import clean_field
 from toolspan.evidence.error_documents import read_envelope
 from toolspan.evidence.exceptions import is_model_retry, is_wrapper
 from toolspan.evidence.payloads import is_array, is_object
@@ -38,15 +39,22 @@ _HEAD: Final = re.compile(r"[^.\[]+")
 _MAX_MEMBERS: Final = 16
 
 
+#: Statuses with which a service says that it did nothing; after a timeout or a conflict with itself it may have.
+_REFUSED: Final = range(400, 500)
+_MAY_BE_DONE: Final = frozenset((408, 409))
+
+
 class Explained(NamedTuple):
     """
     What an exception means: a *failure*, or None where it is the framework's, to go on to it, as its *outcome*
-    (`cancelled`, `deferred`) says. *names* are those of its types and of what it was raised from.
+    (`cancelled`, `deferred`) says. *names* are those of its types and of what it was raised from. *is_refusal* where
+    the tool's author or the service said that nothing was done.
     """
 
     failure: Failure | None
     outcome: str = "error"
     names: tuple[str, ...] = ()
+    is_refusal: bool = False
 
 
 class Explainer:
@@ -81,7 +89,7 @@ class Explainer:
         is_own = True
         for cause in causes_of(error):
             if isinstance(cause, ToolError):
-                return Explained(_shown(cause.failure), names=names)
+                return Explained(_shown(cause.failure), names=names, is_refusal=True)
             members = members_of(cause)
             if len(members) > 1:
                 return self._of_members(members, tool, parameters)
@@ -100,7 +108,9 @@ class Explainer:
             if judgement.error_class is not None:
                 wait_ms = retry_after_ms(live.headers, now_s=self._wall_clock())
                 failed = _judged(judgement, cause, message=message, wait_ms=wait_ms, parameters=parameters)
-                return Explained(failed, names=names)
+                status = live.view.attributes.get(attr.HTTP_STATUS[0])
+                is_refusal = isinstance(status, int) and status in _REFUSED and status not in _MAY_BE_DONE
+                return Explained(failed, names=names, is_refusal=is_refusal)
             if is_model_retry(live.names[0]) and cause.__cause__ is None:
                 return Explained(_model_retry(cause, message), names=names)
         return Explained(unclassified(message), names=names)
@@ -166,7 +176,7 @@ def _judged(
     field, hint = judgement.field, ""
     if error_class is ErrorClass.VALIDATION:
         field, hint = _of_model(error, parameters) or (field, "")
-        if field and not _is_of(field, parameters):
+        if field and (clean_field(field) is None or not _is_of(field, parameters)):
             # what was not accepted is something that the tool made or got by itself
             field, hint = None, ""
         if field and not hint:

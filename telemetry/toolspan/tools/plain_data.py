@@ -6,6 +6,7 @@ is found out before that. What has no form in JSON is its text. 0.35 µs for a s
 large one.
 """
 
+from inspect import isasyncgen, isawaitable
 from types import CoroutineType
 from typing import Final
 
@@ -19,7 +20,7 @@ def to_plain(value: object) -> object:
     *value* as JSON has it; models, dataclasses, dates, sets and the like are converted.
 
     Raises:
-        TypeError: it is a coroutine, of a function that does not say that it is one.
+        TypeError: it is or holds a coroutine or a future, which nobody awaits, or an exception, which is no data.
         ValueError: it is a circle, or bytes that are no text.
     """
     if value.__class__ in _ATOMS:
@@ -28,5 +29,17 @@ def to_plain(value: object) -> object:
         # closed, for nobody is going to await it
         value.close()
         raise TypeError("the tool returned a coroutine; decorate a function that is an `async def`")
-    plain: object = to_jsonable_python(value, by_alias=False, serialize_unknown=True)
+    plain: object = to_jsonable_python(value, by_alias=False, fallback=_text)
     return plain
+
+
+def _text(value: object) -> str:
+    """
+    What has no form in JSON as its text.
+    """
+    if isinstance(value, BaseException) or isawaitable(value) or isasyncgen(value):
+        raise TypeError(f"the tool returned a {type(value).__qualname__}; return what comes of it, or raise")
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - somebody's own object
+        return f"<Unserializable {type(value).__qualname__} object>"

@@ -47,6 +47,12 @@ class Parameters:
         self.takes_key: Final = key in every
         self._key_index: Final = positional.index(key) if key in positional else None
         self._positional: Final = tuple("" if name in hidden else name for name in positional)
+        #: What is given where a model leaves it out: with it spelled out the call is the same.
+        self._defaults: Final = {
+            name: each.default
+            for name, each in every.items()
+            if name not in hidden and name != key and each.default is not inspect.Parameter.empty
+        }
         self._hidden: Final = frozenset(hidden | {key} if key else hidden)
         takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in every.values())
         #: The names that a failure may be about; None where any may.
@@ -54,10 +60,12 @@ class Parameters:
 
     def given(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """
-        The arguments of a call by name, as a model gave them.
+        The arguments of a call by name, as a model gave them, and the defaults of others.
         """
         names = self._positional
-        given = {name: value for name, value in zip(names, args, strict=False) if name} if args else {}
+        given = dict(self._defaults)
+        if args:
+            given.update((name, value) for name, value in zip(names, args, strict=False) if name)
         if len(args) > len(names):
             given["*"] = args[len(names) :]
         given.update(kwargs)

@@ -137,9 +137,14 @@ def may_be_done(failed: Failure, names: tuple[str, ...]) -> bool:
     """
     Whether a write that *failed*, with an exception of the types *names*, may have been done nevertheless.
     """
-    if failed.error.error_class is not ErrorClass.TRANSIENT or failed.error.code in _UNDONE_CODES:
-        return False
-    return not any(last_component(name) in _UNDONE_ERRORS for name in names)
+    return failed.error.error_class is ErrorClass.TRANSIENT and not is_undone(failed, names)
+
+
+def is_undone(failed: Failure, names: tuple[str, ...]) -> bool:
+    """
+    Whether what *failed* never reached the service, or was turned away by it.
+    """
+    return failed.error.code in _UNDONE_CODES or any(last_component(name) in _UNDONE_ERRORS for name in names)
 
 
 def receipt_of(found: Committed, key: str, attempts: int) -> Receipt:
