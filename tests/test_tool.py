@@ -223,7 +223,7 @@ class TestNothingHurts:
 @pytest.mark.parametrize(
     "returned",
     [
-        asyncio.Future(loop=asyncio.new_event_loop()),
+        asyncio.Future[None](loop=asyncio.new_event_loop()),
         ConnectionError("postgresql://admin:hunter2@db.internal/x refused"),
         [ConnectionError("postgresql://admin:hunter2@db.internal/x refused")],
         {"found": [RuntimeError("hunter2")]},
