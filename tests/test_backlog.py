@@ -85,12 +85,19 @@ class TestHandingOn:
         """A call with each write of the store would make a flush, a fork and the end of the process wait for ever."""
         destination = Taking()
         backlog = backlog_to(destination)
-        destination.before = lambda items: backlog.put(items[-1] + 1)
+
+        def go_on(items: Sequence[int]) -> None:
+            backlog.put(items[-1] + 1)
+
+        def stop(items: Sequence[int]) -> None:
+            del items
+
+        destination.before = go_on
         backlog.put(1)
 
         assert backlog.flush(SOON_S)
 
-        destination.before = lambda _: None
+        destination.before = stop
         assert backlog.close(SOON_S)
         assert list(range(1, len(destination.taken) + 1)) == destination.taken
 
