@@ -4,6 +4,8 @@ What a `@tool` looks like, and what of it is recorded.
 
 import inspect
 import typing
+from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -132,3 +134,24 @@ def test_a_default_that_is_spelled_out_makes_no_other_call(bench: Bench) -> None
         search("x", cabin="economy")
 
     assert ["error", "cancelled"] == [call.outcome for call in bench.calls]
+
+
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        (1, 1.0),
+        ({"day": date(2026, 5, 4), "n": 1}, {"n": 1, "day": date(2026, 5, 4)}),
+        (Decimal("1.5"), Decimal("1.5")),
+    ],
+)
+def test_equal_arguments_are_the_same_call(bench: Bench, one: object, same: object) -> None:
+    """As JSON has them."""
+
+    @tool
+    def search(what: object) -> str:
+        return str(what)
+
+    search(one)
+    search(same)
+
+    assert 1 == len({str((span.attributes or {})["toolspan.call.args_hash"]) for span in bench.spans})

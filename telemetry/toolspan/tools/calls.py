@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
+from pydantic_core import to_json
+
 from toolspan.agents.agent import stop_tags
 from toolspan.agents.agent_tasks import CURRENT, AgentTask
 from toolspan.agents.work_spans import tracer_of_toolspan
@@ -366,7 +368,9 @@ def _hash_of(arguments: Mapping[str, object], tool: str) -> str | None:
     if not arguments:
         return None
     try:
-        return process_hasher().hash(arguments, tool=tool)
+        # as JSON, as a framework records them: 1 is 1.0, and a date in a dictionary does not keep its order
+        text = to_json(arguments, inf_nan_mode="strings", serialize_unknown=True).decode()
+        return process_hasher().hash(text, tool=tool)
     except Exception:  # noqa: BLE001 - an argument's own repr may raise anything; then the arguments are unknown
         return None
 
