@@ -43,7 +43,8 @@ def test_the_example_passes(tmp_path: Path) -> None:
     (tmp_path / "test_shown.py").write_text(example, encoding="utf-8")
 
     # other packages' plugins take four seconds to load
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    # without what this run was asked for, such as coverage, by a plug-in that is not there
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "toolspan", str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
